@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core import why_not as core
+from attnviz.core.matrix import taken
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import InputError, Message
 from attnviz.i18n import N_, _
@@ -157,7 +158,7 @@ class _Case:
         heads = site.experiment.heads
         head = min(self.head, heads.n_heads - 1)
         head = head // heads.group_size if by_group else head
-        return np.asarray(site.window(stage, head), np.float64)
+        return np.asarray(taken(site.matrix(stage, head)), np.float64)  # of at most `MOST_TOKENS` tokens
 
     def scores(self, site: SiteTrace) -> Floats:
         """The scores as they are before any mask."""

@@ -225,8 +225,8 @@ def test_a_step_of_the_player_is_pinned_as_a(desk: Desk) -> None:
     desk.store.play(GoTo(STEP))
     desk.qtbot.waitUntil(lambda: desk.store.followed is not None, timeout=WAIT_MS)
     desk.qtbot.waitUntil(lambda: desk.store.shown_view.query == STEP, timeout=WAIT_MS)
-    desk.window.panels["compare"].live.pin()
-    pinned = desk.window.panels["compare"].live.pinned
+    desk.window.panels["compare"].pinning.pin()
+    pinned = desk.window.panels["compare"].pinning.pinned
     assert pinned is not None and pinned.experiment.n_queries == STEP + 1
     assert desk.said() == f"Pinned step {STEP + 1} of the generation as A."
     decoded = desk.store.player.decoded

@@ -95,7 +95,7 @@ def test_a_panel_is_made_when_it_is_asked_for(begun: Desk) -> None:
     assert "lens" not in panels
     made = panels["lens"]
     assert made is panels["lens"] and begun.window.docks["lens"].isAncestorOf(made)
-    assert begun.window.panels["compare"].live.pinned is None and "compare" in panels
+    assert begun.window.panels["compare"].pinning.pinned is None and "compare" in panels
     with pytest.raises(KeyError):
         panels["no such panel"]
 

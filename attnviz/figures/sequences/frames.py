@@ -84,7 +84,7 @@ class _Source:
     """The numbers of another site."""
 
     def __init__(self, whole: SiteTrace) -> None:
-        self._whole, self.stages = whole, whole.stages
+        self._whole, self.stages, self.most_cells = whole, whole.stages, whole.most_cells
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> NDArray[Any]:
         """The same numbers."""

@@ -346,7 +346,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "compare",
         N_("Compare"),
-        "compare.panel:ComparePanel",
+        "compare.compare:ComparePanel",
         help=N_("The same stage under A and B, and their difference; the greatest change is named."),
         words=N_("difference of two states, A and B"),
         workspaces=("compare",),

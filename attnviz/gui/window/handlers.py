@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
-    from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.panels.compare.compare import ComparePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
 
@@ -67,7 +67,9 @@ class Handlers(QObject):
         exporter = Exporter(self._window, self._store, self._services.schedulers.run, self._settings)
         exporter.failed.connect(self._status.warn)
         exporter.said.connect(self._status.say)
-        exporter.pinned = lambda: self._compare.live.comparable if "compare" in self._surface.panels else None
+        exporter.pinned = lambda: (
+            self._compare.pinning.comparable if "compare" in self._surface.panels else None
+        )
         exporter.lesson = lambda: self._lessons.lesson
         return exporter
 
@@ -198,12 +200,12 @@ class Handlers(QObject):
     @Slot()
     def on_pin(self) -> None:
         if self._surface.panels:
-            self._compare.live.pin()
+            self._compare.pinning.pin()
 
     @Slot()
     def on_swap(self) -> None:
         if self._surface.panels:
-            self._compare.live.swap()
+            self._compare.pinning.swap()
 
     # --- view
 

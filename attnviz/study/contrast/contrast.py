@@ -16,6 +16,7 @@ import numpy as np
 
 from attnviz.core.alignment import ALIGNMENT_BY_ID, Pairs, by_position, by_text
 from attnviz.core.contrast import Bools, Floats, Positions, difference, greatest, placed
+from attnviz.core.matrix import taken
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import spreadsheet_text, visible
 from attnviz.errors import InputError, Message
@@ -173,8 +174,7 @@ def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> 
     own_rows, own_columns = (tuple(pair[index] for pair in pairs) for pairs in (rows, columns))
     n_rows, n_columns = site.shape(stage)[-2:]
     head = shown.head_of(stage) if STAGE_BY_ID[stage].per_head else 0
-    # Explicit ends: the worker reads numbers that the window may read at the same moment.
-    numbers = site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
+    numbers = taken(site.matrix(stage, head, keep=False))  # of at most `MOST_CELLS`
     values, absent = placed(numbers, own_rows, own_columns)
     hidden = site.hatched(stage, head)
     blocked = None

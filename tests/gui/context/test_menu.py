@@ -58,7 +58,7 @@ def test_a_cell_gives_its_value_in_full_precision(desk: Desk) -> None:
 def test_a_head_is_pinned_as_a(desk: Desk) -> None:
     tile = desk.find(Thumbnail, "head_2")
     choose(right_click(desk, tile, tile.rect().center()), "pin")
-    pinned = desk.window.panels["compare"].live.pinned
+    pinned = desk.window.panels["compare"].pinning.pinned
     assert pinned is not None and pinned.document.view.head == desk.store.document.view.head == 2
 
 

@@ -13,6 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from attnviz.core.color_maps import Kind
+from attnviz.core.matrix import AnyMatrix
 from attnviz.core.text import numbers as formatted
 from attnviz.gui.look.colors import (
     BLOCKED,
@@ -123,7 +124,7 @@ def draw_edited(
 def draw_numbers(
     painter: QPainter,
     geometry: Geometry,
-    values: NDArray[np.floating],
+    values: AnyMatrix,
     indices: Indices,
     kind: Kind,
     theme: Theme,
