@@ -304,7 +304,7 @@ class Window(QMainWindow):
         self._show_pinned()
 
     def _watch_lessons(self) -> None:
-        from attnviz.gui.panels.lesson.panel import LessonPanel
+        from attnviz.gui.panels.lesson.lesson import LessonPanel
 
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
