@@ -399,7 +399,7 @@ class ImportDialog(Dialog):
         signals = _signals(given.get("signal"), described.signal)
 
         def job(token: CancelToken) -> Document:
-            made = import_checkpoint(
+            document = import_checkpoint(
                 folder,
                 reads.text,
                 reads.ids,
@@ -411,8 +411,8 @@ class ImportDialog(Dialog):
                 ignore_keys=ignored,
                 progress=token.progress.at,
             )
-            load_tokenizer(made.experiment)  # not in the window's thread
-            return made
+            load_tokenizer(document.experiment)  # not in the window's thread
+            return document
 
         self._import.setEnabled(False)
         self._say(_("Importing…"))

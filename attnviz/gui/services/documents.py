@@ -164,12 +164,12 @@ class Documents(QObject):
         if not self.may_leave():
             return
 
-        def done(found: tuple[Document, Stamp | None]) -> None:
+        def done(read: tuple[Document, Stamp | None]) -> None:
             if is_carrier(path):  # saving must not replace a picture
-                self._store.open(found[0])
+                self._store.open(read[0])
                 self.said.emit(_("Opened the document of {file}").format(file=visible(path.name)))
                 return
-            self._store.open(found[0], path, found[1])
+            self._store.open(read[0], path, read[1])
             self._remember(path)
 
         self._load(path, done)
@@ -181,9 +181,9 @@ class Documents(QObject):
         if path is None:
             return
 
-        def done(found: tuple[Document, Stamp | None]) -> None:
+        def done(read: tuple[Document, Stamp | None]) -> None:
             if self._store.path == path:
-                self._store.reload(*found)
+                self._store.reload(*read)
                 self.said.emit(
                     _("Reloaded {file}; undo returns to the state before").format(file=name_of(chapter))
                 )
