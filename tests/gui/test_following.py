@@ -19,7 +19,7 @@ from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.panels.heads.picture import HeadPicture
-from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.inspector.inspector import InspectorPanel
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.player import GoTo, Toggle
 from attnviz.gui.settings import Settings

@@ -26,7 +26,7 @@ TABLES = {
 
 CHOSEN = {
     "core/cost/memory.py": "the arithmetic of shapes without a document",
-    "gui/panels/axes/panel.py": "the stages that the panel offers",
+    "gui/panels/axes/axes.py": "the stages that the panel offers",
     "gui/panels/decoding/errors.py": "the rows that a kind of cache keeps",
     "gui/panels/patching/patching.py": "the stages that the panel offers",
     "model/io/migrations.py": "names of older files",

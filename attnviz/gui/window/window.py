@@ -304,7 +304,7 @@ class Window(QMainWindow):
         self._show_pinned()
 
     def _watch_lessons(self) -> None:
-        from attnviz.gui.panels.lesson.panel import LessonPanel
+        from attnviz.gui.panels.lesson.lesson import LessonPanel
 
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
@@ -513,7 +513,7 @@ class Window(QMainWindow):
     def open_file(self, path: Path) -> None:
         """Open a document, a lesson or a survey in its workspace, or the import of a trained model."""
         if is_model(path):
-            self.documents.ask_import(str(path))
+            self.handlers.import_model(str(path))
         elif path.suffix.lower() == SURVEY_SUFFIX:
             self._bring("survey")
             self.handlers.surveys.open(path)

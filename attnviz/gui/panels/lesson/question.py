@@ -124,12 +124,12 @@ class Question(Card):
         if step.choose:
             return self._judged_choice(step, scope)
         value = value_of(step.predict, scope)
-        said, found = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
+        said, right = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
         if not said.strip():
-            return "", _("It is {value}.").format(value=found)
+            return "", _("It is {value}.").format(value=right)
         if is_close(answer_of(said), value, step.tolerance):
-            return "right", _("Right: it is {value}.").format(value=found)
-        return "error", _("Not quite: it is {value}.").format(value=found)
+            return "right", _("Right: it is {value}.").format(value=right)
+        return "error", _("Not quite: it is {value}.").format(value=right)
 
     def _judged_choice(self, step: Step, scope: Scope) -> tuple[Tone, str]:
         right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)

@@ -265,8 +265,8 @@ class LatentPicture(Control):
         rows = {
             strip: _normalised(shown.numbers.get((strip.stage, strip.head)), strip.size) for strip in strips
         }
-        found = [row for row in rows.values() if row is not None]
-        image = to_image(np.concatenate(found)[None, :], "diverging", theme) if found else QImage()
+        known = [row for row in rows.values() if row is not None]
+        image = to_image(np.concatenate(known)[None, :], "diverging", theme) if known else QImage()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         at = 0
         for strip, row in rows.items():
@@ -333,11 +333,11 @@ class LatentPicture(Control):
         return next((strip for strip in strips if strip.rect.contains(point)), None)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        strip, found = self.strip_at(event.position()), None
+        strip, pointed = self.strip_at(event.position()), None
         if strip is not None:
             share = (event.position().x() - strip.rect.left()) / strip.rect.width()
-            found = strip.stage, min(int(share * strip.size), strip.size - 1), strip.head
-        self.hovered.emit(found)
+            pointed = strip.stage, min(int(share * strip.size), strip.size - 1), strip.head
+        self.hovered.emit(pointed)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit(None)

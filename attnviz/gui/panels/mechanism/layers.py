@@ -220,10 +220,10 @@ class LayersSection(Section):
         here = place_of(self.store.experiment, self.store.document.site)
         if not self.store.edit(edit, here.name):
             return
-        found = [
+        alike = [
             place
             for place in places(self.store.experiment)
             if (place.stack == "encoder") == (here.stack == "encoder") and place.kind == here.kind
         ]
-        wanted = found[min(here.layer + step, len(found) - 1)].name if found else ""
+        wanted = alike[min(here.layer + step, len(alike) - 1)].name if alike else ""
         self.store.look(site=shown_site(self.store.experiment, wanted))

@@ -148,7 +148,7 @@ class PositionSection(Section):
         return " · ".join(parts)
 
     def _scaling_choice(self) -> Choice[Site]:
-        made: Choice[Site] = row(
+        choice: Choice[Site] = row(
             "position.scaling",
             Choice,
             name="rope_scaling_choice",
@@ -158,10 +158,10 @@ class PositionSection(Section):
             why_not=lambda e, id_: SCALING_KINDS[id_].beside_base(e.position.base),
             as_list=True,
         )
-        return made
+        return choice
 
     def _table_choice(self) -> Choice[Site]:
-        made: Choice[Site] = row(
+        choice: Choice[Site] = row(
             "position.table",
             Choice,
             name="position_table_segmented",
@@ -173,7 +173,7 @@ class PositionSection(Section):
                 ("explicit", N_("explicit"), N_("The present values, stored in the document")),
             ),
         )
-        return made
+        return choice
 
     def on_document(self, old: Document | None, new: Document) -> None:
         position: Any = new.attention.position

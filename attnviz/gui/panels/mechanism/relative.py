@@ -33,13 +33,13 @@ def _set_deberta_seed(site: Site, seed: int) -> Site:
 
 def _deviation(name: str, table: str) -> Slider[Site]:
     """The row of a table's standard deviation, which is called as the table is."""
-    found = field_at(f"position.{table}")
-    assert found is not None
-    said = found.field
-    made: Slider[Site] = row(
+    described = field_at(f"position.{table}")
+    assert described is not None
+    said = described.field
+    slider: Slider[Site] = row(
         f"position.{table}.std", name=name, label=said.title, hint=said.hint, default=0.5
     )
-    return made
+    return slider
 
 
 RELATIVE_FIELDS: tuple[FormField[Site], ...] = (

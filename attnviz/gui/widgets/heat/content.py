@@ -190,9 +190,9 @@ def pooled_indices(
     """
     kind = color_kind(signed, range_id)
     if max(factors) > 1 and values.size and range_id != "row":
-        found = _pooled_first(values, kind, range_id, signed, factors, ends, blocked)
-        if found is not None:
-            return found
+        indices = _pooled_first(values, kind, range_id, signed, factors, ends, blocked)
+        if indices is not None:
+            return indices
     return pool(cell_indices(values, signed, range_id, ends, blocked)[0], factors, kind)
 
 
@@ -223,9 +223,9 @@ def _pooled_first(
     if not is_finite or (blocked is not None and math.isnan(values.min())):  # a NaN below a mask is shown
         return None
     used = levels(kept, range_id, signed) if ends is None else ends
-    found = to_indices(normalise(kept, range_id, used, signed))
+    indices = to_indices(normalise(kept, range_id, used, signed))
     if is_diverging:
-        found = furthest(found[:rows], found[rows:])
+        indices = furthest(indices[:rows], indices[rows:])
     if blocked is not None:
-        found[reduced(np.logical_and, blocked, factors)] = BLOCKED
-    return found
+        indices[reduced(np.logical_and, blocked, factors)] = BLOCKED
+    return indices

@@ -108,11 +108,11 @@ class GradientsPanel(Panel):
         """The lines, and the shown head among them."""
         self.plot.set_curve(curve)
         self.plot.setAccessibleName(_(curve.title))
-        found = curve.point(self.store.shown_site, self.store.document.view)
-        self.plot.set_point(None if found is None else found[0])
+        point = curve.point(self.store.shown_site, self.store.document.view)
+        self.plot.set_point(None if point is None else point[0])
         sentence = _(curve.says).format(**SAYS)
-        if found is not None and curve.dot:
-            dot = _(curve.dot).format(at=f"{found[1]:g}", norm=number(found[0][1], 3))
+        if point is not None and curve.dot:
+            dot = _(curve.dot).format(at=f"{point[1]:g}", norm=number(point[0][1], 3))
             sentence = _("{sentence} {next_one}").format(sentence=sentence, next_one=dot)
         self._says.setText(sentence)
 

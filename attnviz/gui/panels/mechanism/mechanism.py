@@ -179,11 +179,11 @@ class MechanismPanel(Panel):
         self._highlights.clear()
         words = text.strip()
         terms = [term for section in self.sections for term in section.terms()]
-        found = [term.widget for term in answering(terms, words)] if words else []
+        controls = [term.widget for term in answering(terms, words)] if words else []
         headers = [section.header for section in self.sections]
         for header in headers:
-            header.set_found(header in found)
-        self._highlights += [Found(widget) for widget in found if widget not in headers]
+            header.set_found(header in controls)
+        self._highlights += [Found(widget) for widget in controls if widget not in headers]
         self._found = self._sections_found() if words else None
         self._count.setVisible(bool(words))
         self._say_count()
@@ -193,8 +193,8 @@ class MechanismPanel(Panel):
         """The sections with controls that were found; those of controls not in use only if no other is."""
         used = self._found_controls()
         controls = used or [highlight.control for highlight in self._highlights]
-        found = {s.id for s in self.sections for control in controls if s.content.isAncestorOf(control)}
-        return frozenset(found | {s.id for s in self.sections if s.header.is_found()})
+        ids = {s.id for s in self.sections for control in controls if s.content.isAncestorOf(control)}
+        return frozenset(ids | {s.id for s in self.sections if s.header.is_found()})
 
     def _say_count(self) -> None:
         if self._found is None:
@@ -219,9 +219,9 @@ class MechanismPanel(Panel):
     @Slot()
     def _on_search_left(self) -> None:
         """The focus goes to the first control that was found."""
-        found = self._found_controls()
-        if found:
-            self._scroll.reveal(found[0])
+        controls = self._found_controls()
+        if controls:
+            self._scroll.reveal(controls[0])
         self.search.clearFocus()
 
     # --- errors

@@ -261,11 +261,13 @@ class TextPanel(DecodingPart):
 def _alternatives(decoded: Decoded, index: int) -> list[Alternative]:
     """The most probable tokens at a position, with the one that stands there; empty without numbers."""
     decoding = decoded.decoding
-    found, names = decoding.steps[index - 1].probabilities, names_of(decoding)
-    if not np.isfinite(found).all():
+    probabilities, names = decoding.steps[index - 1].probabilities, names_of(decoding)
+    if not np.isfinite(probabilities).all():
         return []
     here = names.ids.get(written_tokens(decoding)[index], -1)
-    order = np.argsort(-found, kind="stable")[:MOST].tolist()
+    order = np.argsort(-probabilities, kind="stable")[:MOST].tolist()
     if here >= 0 and here not in order:
         order[-1] = here
-    return [Alternative(names.label(decoding.vocabulary[i]), float(found[i]), i == here) for i in order]
+    return [
+        Alternative(names.label(decoding.vocabulary[i]), float(probabilities[i]), i == here) for i in order
+    ]

@@ -261,12 +261,12 @@ class CachesPanel(DecodingPart):
     def _link(self) -> None:
         """Every number opens in the inspector."""
         cells, store = self._cells, self.store
-        for name, kept, made in (
+        for name, kept, picture in (
             ("k", self._keys, self._keys_again),
             ("v", self._values, self._values_again),
         ):
             Links(store, kept, partial(cells.kept, name))
-            Links(store, made, partial(cells.made, name))
+            Links(store, picture, partial(cells.made, name))
         for name, row in self._vectors.items():
             Links(store, row, partial(cells.own, name))
         Links(store, self._weights, cells.weight)

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
+from attnviz.gui.dialogs.dialog import Dialog
 from attnviz.gui.services.services import Services
 
 OBSERVERS = {"submitted"}
@@ -72,6 +73,25 @@ def test_the_search_finds_a_widget(make_desk: MakeDesk) -> None:
 def test_every_panel_gets_the_services_of_its_window(desk: Desk) -> None:
     desk.window.complete()
     assert all(panel.services is desk.window.services for panel in desk.window.panels.values())
+
+
+@pytest.mark.parametrize("command", ["about", "shortcuts", "preferences", "import_model", "survey"])
+def test_every_dialog_gets_the_services_of_its_window(
+    desk: Desk, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Dialog] = []
+
+    def close(dialog: Dialog) -> int:
+        shown.append(dialog)
+        return QDialog.DialogCode.Rejected
+
+    monkeypatch.setattr(Dialog, "exec", close)
+    monkeypatch.setattr("attnviz.gui.dialogs.survey.check_survey", lambda *_model: None)
+    desk.window.commands[command].trigger()
+    (dialog,) = shown
+    assert type(dialog).__init__.__code__.co_varnames[:3] == ("self", "window", "services")
+    assert dialog.services is desk.window.services and dialog.parent() is desk.window
+    assert dialog.objectName().endswith("_dialog") and dialog.windowTitle()
 
 
 def test_a_sentence_of_the_status_stands_in_the_status_line(desk: Desk) -> None:

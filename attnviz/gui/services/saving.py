@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, Qt, QTimer, Slot
+from PySide6.QtCore import QEventLoop, QMargins, Qt, QTimer, Slot
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QWidget
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.core.text import visible
-from attnviz.gui.dialogs.layout import column_of
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.state_folder import state_folder
-from attnviz.i18n import _
+from attnviz.gui.widgets.boxes import in_column
+from attnviz.i18n import N_, _
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import save_in_turn
 from attnviz.model.spec.document import Document
@@ -20,6 +22,7 @@ SHOWN_AFTER_MS = 300
 """A saving shorter than this shows nothing."""
 
 WIDTH = 360
+MARGINS = QMargins(3 * GRID, 3 * GRID, 3 * GRID, 2 * GRID)
 KEY = "save"
 _POLL_MS = 50
 _STEPS = 1000
@@ -45,8 +48,7 @@ class Saving(QDialog):
         with_weights: bool = False,
     ) -> None:
         super().__init__(window)
-        self.setObjectName("saving_dialog")
-        self.setWindowTitle(_("Save the document"))
+        says(self, N_("Save the document"), id="saving_dialog")
         self.setMinimumWidth(WIDTH)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)
         self._scheduler, self._document, self._path = scheduler, document, path
@@ -59,16 +61,12 @@ class Saving(QDialog):
         label = QLabel(_("Saving {file}…").format(file=visible(path.name)))
         label.setTextFormat(Qt.TextFormat.PlainText)
         label.setWordWrap(True)
-        self._bar = QProgressBar()
-        self._bar.setObjectName("saving_bar")
-        self._bar.setAccessibleName(_("Progress"))
+        self._bar = says(QProgressBar(), id="saving_bar", name=N_("Progress"))
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         buttons.rejected.connect(self.reject)
-        column = column_of(self)
-        for widget in (label, self._bar, buttons):
-            column.addWidget(widget)
+        in_column(self, label, self._bar, buttons, spacing=2 * GRID).setContentsMargins(MARGINS)
         self._poll = QTimer(self)
         self._poll.setInterval(_POLL_MS)
         self._poll.timeout.connect(self._show_share)

@@ -101,12 +101,12 @@ class PositionsPanel(Panel):
 
     def _draw(self, site: SiteTrace) -> None:
         pair = self._pair(site)
-        found = curves(site, pair)
-        self.legend.set_present(kind_of(site.experiment), tuple(curve.id for curve in found))
+        all_curves = curves(site, pair)
+        self.legend.set_present(kind_of(site.experiment), tuple(curve.id for curve in all_curves))
         chosen = self.legend.shown()
-        drawn = tuple(curve for curve in found if curve.id in chosen)
+        drawn = tuple(curve for curve in all_curves if curve.id in chosen)
         self.plot.set_curves(distances(site.experiment), drawn, self._distance(site, pair))
-        self._caption.setText(self._sentence(site, pair, found))
+        self._caption.setText(self._sentence(site, pair, all_curves))
         self._caption.setToolTip(plain_tooltip(self._caption.text()))
         self._show_wave(site)
 
@@ -123,12 +123,12 @@ class PositionsPanel(Panel):
         away = distances(site.experiment)
         return int(min(max(distance_of(site.experiment, pair), away[0]), away[-1]))
 
-    def _sentence(self, site: SiteTrace, pair: Pair, found: tuple[Curve, ...]) -> str:
+    def _sentence(self, site: SiteTrace, pair: Pair, all_curves: tuple[Curve, ...]) -> str:
         experiment = site.experiment
         at = distance_of(experiment, pair)
         away = distances(experiment)
         inside = away[0] <= at <= away[-1]
-        values = [float(c.values[at - away[0]]) for c in found if c.is_present and inside]
+        values = [float(c.values[at - away[0]]) for c in all_curves if c.is_present and inside]
         sentence = _("score of q “{query}” and k “{key}” against key − query; here {at}: {value}")
         if experiment.heads.n_heads > 1:
             sentence = _(

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 import attnviz
-from attnviz.gui.panels.heads.panel import HeadsPanel
+from attnviz.gui.panels.heads.heads import HeadsPanel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.model.edit.edits import set_heads
 from attnviz.model.spec.attention import Layer

@@ -42,10 +42,10 @@ class CountersPanel(DecodingPart):
             set_tone("muted", self._parity)
             return
         self._counts.show_step(decoded, self.step, player.measured(self.step), player.is_playing)
-        found = verdict(decoded)
-        self._parity.set_line("● " + found.text)
-        set_tone(found.tone, self._parity)
-        self._parity.setToolTip(found.stages)
+        parity = verdict(decoded)
+        self._parity.set_line("● " + parity.text)
+        set_tone(parity.tone, self._parity)
+        self._parity.setToolTip(parity.stages)
 
     def on_player(self, old: Player, new: Player) -> None:
         if (old.is_playing, old.uncached) != (new.is_playing, new.uncached):

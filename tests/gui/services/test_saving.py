@@ -14,7 +14,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QDialogButtonBox, QProgressBar
 
 import attnviz
-from attnviz.gui.dialogs.saving import Saving
+from attnviz.gui.services.saving import Saving
 from attnviz.model.io import turns
 from attnviz.model.io.files import Progress
 from attnviz.model.io.files import save as save_file

@@ -118,19 +118,21 @@ class NextPanel(DecodingPart):
             self._empty.setText("")
             self._others.set_line(in_words(error))
             return []
-        found = step.probabilities
-        order = np.argsort(-found, kind="stable")
+        probabilities = step.probabilities
+        order = np.argsort(-probabilities, kind="stable")
         self._order = order[:MOST_ROWS].tolist()
         if drawn.id not in self._order:
             self._order[-1] = drawn.id
         self._cells.order = self._order
-        self._others.set_line(self._rest(decoded, drawn, int(np.count_nonzero(found > found[drawn.id])) + 1))
+        self._others.set_line(
+            self._rest(decoded, drawn, int(np.count_nonzero(probabilities > probabilities[drawn.id])) + 1)
+        )
         names, texts = names_of(decoded.decoding), decoded.decoding.vocabulary
         return [
             NextRow(
                 names.label(texts[id_]),
                 names.described(texts[id_]),
-                float(found[id_]),
+                float(probabilities[id_]),
                 float(last.probabilities[id_]),
                 id_ == drawn.id,
                 id_ == drawn.id and drawn.is_forced,
@@ -140,14 +142,14 @@ class NextPanel(DecodingPart):
 
     def _rest(self, decoded: Decoded, drawn: Drawn, rank: int) -> str:
         """The rule and the token that it chose, and the sum of those that are not listed."""
-        decoding, found = decoded.decoding, decoded.decoding.steps[self.step].probabilities
+        decoding, probabilities = decoded.decoding, decoded.decoding.steps[self.step].probabilities
         label = isolated(names_of(decoding).label(decoding.vocabulary[drawn.id]))
-        text = drawn.words.format(token=label, p=number(float(found[drawn.id]), 4), rank=rank)
-        n_others = len(found) - len(self._order)
+        text = drawn.words.format(token=label, p=number(float(probabilities[drawn.id]), 4), rank=rank)
+        n_others = len(probabilities) - len(self._order)
         if not n_others:
             return text
         others = ngettext("{n} other: {p}", "{n} others sum to {p}", n_others)
-        left = float(np.delete(found, self._order).sum(dtype=np.float64))
+        left = float(np.delete(probabilities, self._order).sum(dtype=np.float64))
         return f"{text} · {others.format(n=f'{n_others:,}', p=number(left, 4))}"
 
     def retranslate(self) -> None:

@@ -480,7 +480,7 @@ def test_a_file_over_a_text_falls_into_the_window(desk: Desk, tmp_path: Path, ki
 
 def test_a_dropped_model_is_imported(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(desk.window.documents, "ask_import", asked.append)
+    monkeypatch.setattr(desk.window.handlers, "import_model", asked.append)
     (tmp_path / "model").mkdir()
     for name in ("model", "tiny.gguf"):
         assert drop(desk, tmp_path / name)
