@@ -15,8 +15,8 @@ from attnviz.model.spec.arrays import MAPPED_NUMBERS, Matrix, in_float64
 from attnviz.model.spec.field import fields_of, plain
 from attnviz.model.spec.memory_map import Made, View, file_of
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
-from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.source import WrittenTable
 
 Numbers = Array | Made
 """Numbers in memory, in a file, or computed from a file's at each use."""

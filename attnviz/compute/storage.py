@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import windows
 from attnviz.core.quantise import quantise
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.decode.step import SiteStep
@@ -116,9 +117,9 @@ def evicted_attention(decoding: Decoding, site: SiteTrace, check: Check = never_
     gone = [range(len(first), last.start) for first, last in kept]
     for head in range(len(found)) if any(gone) else ():  # recomputing the weights is slow
         check()
-        weights = site.window(site.raw_map, head)
-        for step, positions in enumerate(gone):
-            found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)
+        for rows, weights in windows(site.matrix(site.raw_map, head)):
+            for step, row in zip(range(rows.start, min(rows.stop, n_steps)), weights, strict=False):
+                found[head, step] = row[gone[step].start : gone[step].stop].sum(dtype=np.float64)
     return found
 
 

@@ -94,12 +94,10 @@ def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indice
 def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
     """The cells of `target` that read `cell` as input number `place`."""
     heads = _target_heads(site, target, cell)
-    if target.id == "mixed":
-        heads = tuple(head for head in heads or () if head not in site.heads.off)
-        if not heads:
-            return None
-    cells = bind(site, target.id).read_by(place, cell)
-    return None if cells is None else Region(target.id, heads, *cells)
+    operation = bind(site, target.id)
+    heads = None if heads is None else tuple(head for head in heads if not operation.is_off(head))
+    cells = operation.read_by(place, cell)
+    return None if cells is None or heads == () else Region(target.id, heads, *cells)
 
 
 def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:

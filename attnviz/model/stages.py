@@ -1334,6 +1334,12 @@ def since(first: str) -> tuple[str, ...]:
     return tuple(shaped[shaped.index(first) :])
 
 
+def kept_for_later() -> tuple[str, ...]:
+    """The stages, as they are made first, whose rows of earlier tokens a later token reads."""
+    slots = [(row.id, slot) for row in STAGES if row.made_by is not None for slot in row.made_by.kept]
+    return tuple(dict.fromkeys(_possible(*slot)[-1] for slot in slots))
+
+
 def as_read(name: str, present: Container[str]) -> str:
     """The stage of `name` (q, k or v) that scores and mixture read in a trace that has `present`."""
     for stage in _READ_AS[name]:

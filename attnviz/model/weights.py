@@ -42,9 +42,10 @@ from attnviz.model.spec.parts import (
     Tied,
     is_transposed,
 )
-from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.stages import STAGE_BY_ID, Stage
 
 Array = NDArray[np.float64]

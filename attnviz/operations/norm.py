@@ -133,6 +133,7 @@ class Norm(Operation):
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "layer_norm"
+    statistics = ("mean", "mean square")
 
     @property
     def title(self) -> str:

@@ -132,6 +132,10 @@ class Normaliser(Operation):
     is_of_row = True
     goes_on = True
 
+    @property
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("maximum", "sum") if self.rule.is_shared else ()
+
     def formula(self, own: str, *inputs: str) -> str:
         return _(self.texts[0]) if self.texts[0] else ""
 

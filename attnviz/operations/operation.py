@@ -6,6 +6,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -433,6 +434,10 @@ class Operation:
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
+    statistics: ClassVar[tuple[str, ...]] = ()
+    """The quantities of a row with which a window of it follows from the same window of its input."""
+    kept: ClassVar[tuple[int, ...]] = ()
+    """The inputs whose rows of earlier tokens a later token reads: they grow with the text."""
     is_of_row: ClassVar[bool] = False
     """True if its derivative by a row is written with two numbers of its own: w_i (δ_ij − w_j)."""
 
@@ -477,13 +482,22 @@ class Operation:
         return self.heads_with(cell.head)
 
     @property
-    def grows(self) -> bool:
-        """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
-        return True
+    def growth(self) -> float:
+        """The largest ratio of a result's size to that of the score that it is made of; of q · k it is 1."""
+        return math.inf
+
+    @property
+    def multiplier(self) -> float | None:
+        """The number by which it multiplies, if it does nothing else."""
+        return None
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""
         raise NotImplementedError
+
+    def is_off(self, head: int) -> bool:
+        """True for a head that reads nothing."""
+        return False
 
     def heads_with(self, head: int) -> Indices:
         """The heads that a head of query heads is computed from, and that are computed from it."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import plain_texts
+from attnviz.core.piece_kinds import plain_texts
 from attnviz.errors import FieldError, must_be, size
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec.attention import Attention, Layer
@@ -16,13 +16,15 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads, Memory, SeededVectors
 from attnviz.model.spec.view import View
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import ANY_CELLS, SiteTrace, Trace
 
 Floats = NDArray[Any]
 
 
 class Given:
     """The stage `weights` of one layer, (head, query, key)."""
+
+    most_cells = ANY_CELLS
 
     def __init__(self, weights: Floats) -> None:
         self.stages: tuple[str, ...] = ("weights",)

@@ -29,10 +29,10 @@ from attnviz.engines.steps import add
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.sites.sites import at, places
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.operations.logits import Logits
 from attnviz.operations.norm import Norm

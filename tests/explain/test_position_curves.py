@@ -25,7 +25,8 @@ from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors, Heads, NoScale, Rope, SeededVectors, Sinusoidal
-from attnviz.model.spec.positions import Learned, LinearScaling, Yarn
+from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.scalings import LinearScaling, Yarn
 from attnviz.model.stages import STAGES
 from attnviz.model.trace import SiteTrace
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnviz.core.bpe import byte_token
+from attnviz.core.piece_kinds import byte_token
 from attnviz.core.text import visible
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.text import (
     Face,
     faces,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from attnviz.core.cost import flops as cost_flops
 from attnviz.core.cost import lines as cost
@@ -174,3 +175,22 @@ def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) ->
     bill.title(_("Total"))
     bill.sum_of(label, totals, "total")
     return (*lines, *bill.lines, *notes)
+
+
+POINTS = 28
+
+Counts = tuple[tuple[int, int], ...]
+"""(n, quantity) pairs."""
+
+
+@lru_cache(maxsize=128)
+def counts(stack: Stack, curve: str, format_: Format, batch: int, most: int) -> Counts:
+    """(n, quantity) from one token to `most`, evenly spaced on a logarithmic axis; exact integers."""
+    places = sorted({round(most ** (i / (POINTS - 1))) for i in range(POINTS)})
+    if curve == "prefill":
+        return tuple((n, total(prefill(stack, n, batch))) for n in places)
+    if curve == "step":
+        return tuple((n, total(decode_step(stack, n, batch))) for n in places)
+    if curve == "stages":
+        return tuple((n, stage_bytes(stack, n, format_, batch)) for n in places)
+    return tuple((n, cache_bytes(stack, n, format_, batch)) for n in places)

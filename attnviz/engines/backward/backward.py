@@ -22,7 +22,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import TargetLoss, parsed
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import Trace
+from attnviz.model.trace import ANY_CELLS, Trace
 
 
 def backward(
@@ -96,6 +96,8 @@ def _parameters(engine: Engine, made: tuple[SiteRun, ...], pulled: dict[str, Sit
 
 class HeldGradients:
     """The gradients of a site, read by windows as those of a run."""
+
+    most_cells = ANY_CELLS
 
     def __init__(self, site: SiteGradients) -> None:
         self.site, self.stages = site, site.present

@@ -27,7 +27,7 @@ Option = tuple[str, Words, Words]
 """One choice of several: id, label, tooltip."""
 
 _Target = TypeVar("_Target", bound=QObject)
-_LABELS = ("set_label", "set_title", "set_text", "setText", "setTitle")
+_LABELS = ("set_label", "set_title", "set_text", "setText", "setTitle", "setWindowTitle")
 """Methods that take the text of a control, in the order of preference."""
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
-    from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.panels.compare.compare import ComparePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
 
@@ -56,6 +56,7 @@ class Handlers(QObject):
         self._workspaces = surface.workspaces
         self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
         self._lessons = lessons
+        self._model_folder = ""
         self._store.player_changed.connect(self._on_player)
         self._store.pointer_changed.connect(self._on_pointer)
 
@@ -67,7 +68,9 @@ class Handlers(QObject):
         exporter = Exporter(self._window, self._store, self._services.schedulers.run, self._settings)
         exporter.failed.connect(self._status.warn)
         exporter.said.connect(self._status.say)
-        exporter.pinned = lambda: self._compare.live.comparable if "compare" in self._surface.panels else None
+        exporter.pinned = lambda: (
+            self._compare.pinning.comparable if "compare" in self._surface.panels else None
+        )
         exporter.lesson = lambda: self._lessons.lesson
         return exporter
 
@@ -129,7 +132,17 @@ class Handlers(QObject):
 
     @Slot()
     def on_import_model(self) -> None:
-        self._documents.ask_import()
+        self.import_model(self._model_folder)
+
+    def import_model(self, folder: str) -> None:
+        """Choose a trained model, first that of a folder or a file, and its input; show the document."""
+        from attnviz.gui.dialogs.import_model import ImportDialog
+
+        dialog = ImportDialog(self._window, self._services, folder)
+        is_taken = dialog.ask()
+        self._model_folder = dialog.folder
+        if is_taken and dialog.document is not None:
+            self._documents.show(dialog.document)
 
     @Slot()
     def on_survey(self) -> None:
@@ -157,9 +170,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_preferences(self) -> None:
-        from attnviz.gui.dialogs.preferences import show_preferences
+        from attnviz.gui.dialogs.preferences import PreferencesDialog
 
-        if show_preferences(self._window, self._settings):
+        dialog = PreferencesDialog(self._window, self._services)
+        if dialog.ask():
+            dialog.store()
             self.apply_preferences()
 
     @Slot()
@@ -198,12 +213,12 @@ class Handlers(QObject):
     @Slot()
     def on_pin(self) -> None:
         if self._surface.panels:
-            self._compare.live.pin()
+            self._compare.pinning.pin()
 
     @Slot()
     def on_swap(self) -> None:
         if self._surface.panels:
-            self._compare.live.swap()
+            self._compare.pinning.swap()
 
     # --- view
 
@@ -479,15 +494,15 @@ class Handlers(QObject):
 
     @Slot()
     def on_shortcuts(self) -> None:
-        from attnviz.gui.commands.shortcuts import show_shortcuts
+        from attnviz.gui.commands.shortcuts import ShortcutsDialog
 
-        show_shortcuts(self._window)
+        ShortcutsDialog(self._window, self._services).ask()
 
     @Slot()
     def on_about(self) -> None:
-        from attnviz.gui.dialogs.about import show_about
+        from attnviz.gui.dialogs.about import AboutDialog
 
-        show_about(self._window)
+        AboutDialog(self._window, self._services).ask()
 
 
 def _after_undo(reached: Chapter) -> str:

@@ -295,16 +295,16 @@ class Window(QMainWindow):
         ContextMenus(self, self.surface)
 
     def _watch_comparisons(self) -> None:
-        from attnviz.gui.panels.compare.panel import ComparePanel
+        from attnviz.gui.panels.compare.compare import ComparePanel
 
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
-        panel.live.pinned_changed.connect(self._show_pinned)
+        panel.pinning.changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
 
     def _watch_lessons(self) -> None:
-        from attnviz.gui.panels.lesson.panel import LessonPanel
+        from attnviz.gui.panels.lesson.lesson import LessonPanel
 
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
@@ -317,12 +317,12 @@ class Window(QMainWindow):
     @Slot()
     def _show_pinned(self) -> None:
         """Give the pinned state A to the patching, once both panels exist."""
-        from attnviz.gui.panels.compare.panel import ComparePanel
+        from attnviz.gui.panels.compare.compare import ComparePanel
         from attnviz.gui.panels.patching.patching import PatchingPanel
 
         panel, compare = self.panels.get("patching"), self.panels.get("compare")
         if isinstance(panel, PatchingPanel) and isinstance(compare, ComparePanel):
-            pinned = compare.live.pinned
+            pinned = compare.pinning.pinned
             panel.set_pinned(None if pinned is None else pinned.experiment)
 
     # --- text, colours, layout
@@ -513,7 +513,7 @@ class Window(QMainWindow):
     def open_file(self, path: Path) -> None:
         """Open a document, a lesson or a survey in its workspace, or the import of a trained model."""
         if is_model(path):
-            self.documents.ask_import(str(path))
+            self.handlers.import_model(str(path))
         elif path.suffix.lower() == SURVEY_SUFFIX:
             self._bring("survey")
             self.handlers.surveys.open(path)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import plain_texts
+from attnviz.core.piece_kinds import plain_texts
 from attnviz.errors import NOTHING, FieldError, InputError, Message, among, listed, must_be, size, verbatim
 from attnviz.i18n import _
 from attnviz.model.io.regular_file import opened

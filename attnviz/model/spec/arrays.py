@@ -1,4 +1,7 @@
-"""`Matrix`: the one array type that a document holds: two-dimensional, finite, never changed."""
+"""`Matrix`: the one array type that a document holds: two-dimensional, finite, never changed.
+
+Over 500 lines because numbers in memory, in a file and as codes are one type with one interface.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from attnviz.core.bpe import PIECE_KIND_BY_ID, LeadingSpace, check_text, joined, shown_bytes
+from attnviz.core.bpe import LeadingSpace, check_text, joined, shown_bytes
+from attnviz.core.piece_kinds import PIECE_KIND_BY_ID
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, InputError, Message
 from attnviz.model.sandbox.process import Exceeded, TaskError, kept_process

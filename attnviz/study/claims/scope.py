@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.core.matrix import taken
 from attnviz.core.progress import Check
 from attnviz.errors import NOTHING, InputError, Message, among, listed, quoted
 from attnviz.i18n import N_
@@ -160,7 +161,7 @@ class Scope:
     def _stage(self, stage: str, site: SiteTrace, head: int) -> Grid:
         axes = STAGE_BY_ID[stage].axes[-2:]
         names = [() if axis == "feature" else site.labels(axis) for axis in axes]
-        return floats(Grid(site.window(stage, head), *names))
+        return floats(Grid(taken(site.matrix(stage, head)), *names))
 
     def _visible(self) -> Grid:
         """1 where a query may attend to a key, else 0."""

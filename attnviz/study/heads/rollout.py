@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import by_rows
 from attnviz.core.max_flow import Network
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.model.sites.sites import at
@@ -89,7 +90,7 @@ def _mixed(trace: Trace) -> dict[str, dict[str, Floats]]:
         if site.memory is not None:
             continue
         own = trace.site(name)
-        mean = np.asarray(own[own.raw_map], dtype=np.float64).mean(axis=0)
+        mean = by_rows(np.asarray, own.mean(own.raw_map, keep=False))
         mixed = mean / 2 + np.eye(len(mean)) / 2
         mixed /= mixed.sum(axis=1, keepdims=True)
         found.setdefault(site.place.stack, {})[name] = mixed

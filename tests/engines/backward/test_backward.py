@@ -41,7 +41,8 @@ from attnviz.model.spec.parts import (  # noqa: E402
     SeededVectors,
     Window,
 )
-from attnviz.model.spec.positions import Deberta, TransformerXl, WrittenTable  # noqa: E402
+from attnviz.model.spec.positions import Deberta, TransformerXl  # noqa: E402
+from attnviz.model.spec.source import WrittenTable  # noqa: E402
 from attnviz.model.stages import STAGES, result_of  # noqa: E402
 from attnviz.operations.operation import Operation  # noqa: E402
 

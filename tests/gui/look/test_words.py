@@ -15,7 +15,7 @@ from services import served
 from attnviz.errors import Message
 from attnviz.gui.look import words
 from attnviz.gui.look.words import plain_tooltip, says, speak
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.empty_state import EmptyState

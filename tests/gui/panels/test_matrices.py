@@ -25,7 +25,7 @@ from attnviz.model.operands.matrices import projection_array, token_ids
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec import arrays, block
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
     ROLES,
@@ -40,6 +40,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.positions import TransformerXl
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 
 KINDS = Projections(Seeded(3), Tied("query"), Identity(), Seeded(4))
 

@@ -45,9 +45,9 @@ class OperationRow(QWidget):
         self._operation: Operation = row.fresh
         self._place, self._count = -1, 0
         self.setObjectName(f"operation_{row.id}")
-        found = field_at(f"sampling.{row.id}.{row.field}")
-        assert found is not None and found.field.usual is not None
-        lowest, highest = found.bounds
+        described = field_at(f"sampling.{row.id}.{row.field}")
+        assert described is not None and described.field.usual is not None
+        lowest, highest = described.bounds
         self.earlier, self.later = self._arrow(Qt.ArrowType.UpArrow), self._arrow(Qt.ArrowType.DownArrow)
         title = Message(row.title)
         self.grip = says(
@@ -67,10 +67,10 @@ class OperationRow(QWidget):
         self.slider = SliderField(
             "",
             operation_value(row.fresh),
-            *found.field.usual,
-            default=found.field.normal,
-            decimals=found.field.digits,
-            integer=found.kind is int,
+            *described.field.usual,
+            default=described.field.normal,
+            decimals=described.field.digits,
+            integer=described.kind is int,
             lowest=lowest,
             highest=highest,
         )

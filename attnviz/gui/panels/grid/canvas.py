@@ -319,8 +319,8 @@ class GridCanvas(Canvas):
         self._arrange()
 
     def place_at(self, point: QPointF) -> Place | None:
-        found = self._layout.at(point)
-        return None if found is None else self._head_at(*found)
+        cell = self._layout.at(point)
+        return None if cell is None else self._head_at(*cell)
 
     def walked(self, across: int, down: int) -> Place | None:
         if not self._blocks:

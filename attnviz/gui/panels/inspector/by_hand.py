@@ -103,20 +103,20 @@ class ByHand(QWidget):
         """Begin with the edit that a newly locked cell has, of the cell itself or of its row."""
         site = self._store.attention
         for extent in ("cell", "row"):
-            found = find_edit(site, self._edit(cell, extent, 0.0))
-            if found is not None:
+            edit = find_edit(site, self._edit(cell, extent, 0.0))
+            if edit is not None:
                 self._extent.set_value(extent)
-                self._operation.set_value(found.operation)
+                self._operation.set_value(edit.operation)
                 return
         self._extent.set_value("cell")
         self._operation.set_value("set")
 
     def _show_edit(self, site: SiteTrace, cell: Cell) -> None:
-        found = self._found()
-        self._remove.setVisible(found is not None)
-        if found is not None:
-            self._operation.set_value(found.operation)
-            self._number.set_value(found.at(cell.column))
+        edit = self._found()
+        self._remove.setVisible(edit is not None)
+        if edit is not None:
+            self._operation.set_value(edit.operation)
+            self._number.set_value(edit.at(cell.column))
         else:
             stands = Reading(site).number(cell)
             operation: Operation = self._operation.value()  # type: ignore[assignment]
@@ -181,9 +181,9 @@ class ByHand(QWidget):
 
     @Slot()
     def _on_remove(self) -> None:
-        found = self._found()
-        if found is not None:
-            self._store.edit_here(take_edit, found)
+        edit = self._found()
+        if edit is not None:
+            self._store.edit_here(take_edit, edit)
 
 
 def _told(title: str, hint: str) -> str:

@@ -151,9 +151,9 @@ class NormLine(QWidget, Generic[S]):
 
 
 def _beside(*widgets: QWidget) -> QWidget:
-    made = QWidget()
-    in_row(made, *widgets, spacing=GRID)
-    return made
+    room = QWidget()
+    in_row(room, *widgets, spacing=GRID)
+    return room
 
 
 def _with(norm: Norm | None, **fields: Any) -> Norm | None:

@@ -355,10 +355,10 @@ def _turned_length(placed: dict[str, block_layout.Slot], size: int) -> float:
 
 def _widest(placed: dict[str, block_layout.Slot], widths: dict[str, float]) -> dict[int, float]:
     """The largest width in each lane; 0 in a lane without a box."""
-    found = dict.fromkeys(range(block_layout.lane_count(placed)), 0.0)
+    widest = dict.fromkeys(range(block_layout.lane_count(placed)), 0.0)
     for stage, slot in placed.items():
-        found[slot.lane] = max(found[slot.lane], widths[stage])
-    return found
+        widest[slot.lane] = max(widest[slot.lane], widths[stage])
+    return widest
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
