@@ -225,7 +225,7 @@ class ComparePanel(Panel):
     # --- drawing
 
     def _comparison(self) -> Comparison:
-        """What is shown: the state, and the answer or the reason why none exists."""
+        """The picture: the state, and the answer or the reason why none exists."""
         pinned, is_unrelated = self.pinning.pinned, self._is_unrelated
         problem = (self.own if self.is_own else self.prepared).problem
         reason = "" if problem is None else in_words(problem)
