@@ -91,7 +91,7 @@ def n_visible(hidden: Bools | None, n_queries: int, n_keys: int) -> Floats:
 
 
 def _seen(hidden: Bools | None, n_keys: int) -> Seen:
-    """What a row sees of all keys, from its hidden cells (1, key)."""
+    """Visibility of all keys for a row, from its hidden cells (1, key)."""
     every = slice(0, n_keys)
     if hidden is None or not hidden.any():
         return Seen(every, hidden)

@@ -29,7 +29,7 @@ Cells = tuple[Indices, Indices]
 
 
 Reach = Literal["cell", "row", "heads", "tokens"]
-"""How far a cell of a result reads: the same cell, its row, its row or cell in other heads, other tokens."""
+"""The reach of a cell of a result: the same cell, its row, other heads, other tokens."""
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
@@ -391,7 +391,7 @@ class Operation:
     letters: ClassVar[str] = ""
     """Its derivative in letters; empty where that is a number alone."""
     reach: ClassVar[Reach] = "row"
-    """How far a cell reads."""
+    """The part of its inputs that a cell reads."""
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
