@@ -129,12 +129,9 @@ class Normaliser(Operation):
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "attention"
+    statistics = ("maximum", "sum", "visible keys")
     is_of_row = True
     goes_on = True
-
-    @property
-    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("maximum", "sum") if self.rule.is_shared else ()
 
     def formula(self, x: str) -> str:
         return _(self.texts[0]) if self.texts[0] else ""

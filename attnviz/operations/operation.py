@@ -396,7 +396,9 @@ class Operation:
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
     statistics: ClassVar[tuple[str, ...]] = ()
-    """The quantities of a row with which a window of it follows from the same window of its input."""
+    """The quantities of a row that a window of it needs beside the same window of its input. Scores without
+    any are recomputed where they are shown, others are stored.
+    """
     kept: ClassVar[tuple[int, ...]] = ()
     """The inputs whose rows of earlier tokens a later token reads: they grow with the text."""
     is_of_row: ClassVar[bool] = False
