@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
 
@@ -104,8 +103,8 @@ class Scoring:
     @cached_property
     def to_weights(self) -> tuple[str, ...]:
         """The stages up to the normalised scores, which a run stores; the last one is theirs."""
-        count = sum(STAGE_BY_ID[stage].phase == "scores" for stage in self.stages)
-        return self.stages[: count + 1]
+        stored = next(stage for stage in self.stages if self.operations[stage].statistics)
+        return self.stages[: self.stages.index(stored) + 1]
 
     @cached_property
     def behind(self) -> tuple[str, ...]:
