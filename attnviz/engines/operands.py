@@ -61,8 +61,8 @@ class Scoring:
     @cached_property
     def to_weights(self) -> tuple[str, ...]:
         """The stages up to the normalised scores, which a run stores; the last one is theirs."""
-        count = sum(STAGE_BY_ID[stage].phase == "scores" for stage in self.stages)
-        return self.stages[: count + 1]
+        stored = next(stage for stage in self.stages if self.operations[stage].statistics)
+        return self.stages[: self.stages.index(stored) + 1]
 
     @cached_property
     def behind(self) -> tuple[str, ...]:

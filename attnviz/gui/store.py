@@ -140,10 +140,14 @@ class Store(QObject):
         """The numbers of `followed`, or of the document without one."""
         return self.trace if self._followed is None else self._followed[1]
 
-    @property
-    def is_current(self) -> bool:
+    def is_of_document(self, trace: Trace | None) -> bool:
         """True if the numbers are those of the document: an edit may be under way, or may have failed."""
-        return self.trace is not None and self.trace.experiment == self.experiment
+        return trace is not None and trace.experiment == self.experiment
+
+    @property
+    def current_trace(self) -> Trace | None:
+        """The numbers of the document; None while they are on their way."""
+        return self.trace if self.is_of_document(self.trace) else None
 
     @property
     def shown_site(self) -> SiteTrace:

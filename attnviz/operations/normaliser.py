@@ -91,7 +91,7 @@ def n_visible(hidden: Bools | None, n_queries: int, n_keys: int) -> Floats:
 
 
 def _seen(hidden: Bools | None, n_keys: int) -> Seen:
-    """What a row sees of all keys, from its hidden cells (1, key)."""
+    """Visibility of all keys for a row, from its hidden cells (1, key)."""
     every = slice(0, n_keys)
     if hidden is None or not hidden.any():
         return Seen(every, hidden)
@@ -129,12 +129,9 @@ class Normaliser(Operation):
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "attention"
+    statistics = ("maximum", "sum", "visible keys")
     is_of_row = True
     goes_on = True
-
-    @property
-    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("maximum", "sum") if self.rule.is_shared else ()
 
     def formula(self, own: str, *inputs: str) -> str:
         return _(self.texts[0]) if self.texts[0] else ""

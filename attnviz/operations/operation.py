@@ -29,7 +29,7 @@ Cells = tuple[Indices, Indices]
 
 
 Reach = Literal["cell", "row", "heads", "tokens"]
-"""How far a cell of a result reads: the same cell, its row, its row or cell in other heads, other tokens."""
+"""The reach of a cell of a result: the same cell, its row, other heads, other tokens."""
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
@@ -428,14 +428,16 @@ class Operation:
     letters: ClassVar[str] = ""
     """Its derivative in letters; empty where that is a number alone."""
     reach: ClassVar[Reach] = "row"
-    """How far a cell reads."""
+    """The part of its inputs that a cell reads."""
     leaves_inputs: ClassVar[bool] = False
     """True if it may read fewer than the stages that its row names: `n_inputs`."""
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
     statistics: ClassVar[tuple[str, ...]] = ()
-    """The quantities of a row with which a window of it follows from the same window of its input."""
+    """The quantities of a row that a window of it needs beside the same window of its input. Scores without
+    any are recomputed where they are shown, others are stored.
+    """
     kept: ClassVar[tuple[int, ...]] = ()
     """The inputs whose rows of earlier tokens a later token reads: they grow with the text."""
     is_of_row: ClassVar[bool] = False

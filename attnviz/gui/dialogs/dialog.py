@@ -9,9 +9,9 @@ from attnviz.gui.services.services import Services
 
 
 class Dialog(QDialog):
-    """A dialog over a window, or over none, with its name and its title."""
+    """A dialog over a window, with its object name and its title."""
 
-    def __init__(self, window: QWidget | None, services: Services, id_: str, title: Words) -> None:
+    def __init__(self, window: QWidget, services: Services, id_: str, title: Words) -> None:
         super().__init__(window)
         self.services = services
         says(self, title, id=id_)

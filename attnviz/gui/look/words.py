@@ -38,6 +38,11 @@ def in_words(words: Words) -> str:
     return words.text() if isinstance(words, Message) else _(words)
 
 
+def composed(how: Callable[..., str], *words: Words) -> Words:
+    """Words that `how` makes of others, each in the present language."""
+    return lambda: how(*map(in_words, words))
+
+
 def plain_tooltip(text: str) -> str:
     """`text` for `setToolTip`: markup in it shows literally and long text wraps."""
     return f"<qt>{html.escape(text)}</qt>" if text else ""

@@ -416,6 +416,8 @@ class Window(QMainWindow):
     @Slot(object)
     def _on_stale(self, problem: Message) -> None:
         """The numbers are those of an earlier state, which their panels say until new ones arrive."""
+        if problem is LATE and self.store.trace is None:
+            return  # the first ones are on their way
         self._problem = problem
         self._show_problem()
 

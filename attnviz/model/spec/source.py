@@ -16,6 +16,8 @@ from attnviz.model.spec.bounds import Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value
 
+__all__ = ["DrawnTable", "WrittenTable"]
+
 
 class Source(Value, frozen=True):
     """Source of an array's numbers. Most kinds compute them in any shape."""

@@ -177,9 +177,9 @@ class ComparePanel(Panel):
             if self.own.asked is not None or not self._shown.is_unrelated:
                 self._forget()
             return
-        trace = self.store.trace
-        if trace is None or trace.experiment != self.store.experiment:
-            return  # the next trace is on its way
+        trace = self.store.current_trace
+        if trace is None:
+            return  # it is on its way
         if self.is_own and self.store.is_gradient_due:
             return  # and so is the next gradient
         if self.is_own and self.pinning.pinned is not None:
@@ -225,7 +225,7 @@ class ComparePanel(Panel):
     # --- drawing
 
     def _comparison(self) -> Comparison:
-        """What is shown: the state, and the answer or the reason why none exists."""
+        """The picture: the state, and the answer or the reason why none exists."""
         pinned, is_unrelated = self.pinning.pinned, self._is_unrelated
         problem = (self.own if self.is_own else self.prepared).problem
         reason = "" if problem is None else in_words(problem)

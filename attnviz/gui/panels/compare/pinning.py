@@ -52,7 +52,7 @@ class Pinning(QObject):
         """Keep what the panels show as A, with its trace where it is computed: also a step of the player."""
         self._other, step = None, self._store.followed
         if step is None:
-            self._set(self._present(), self._present_trace())
+            self._set(self._present(), self._store.current_trace)
             self.said.emit(_("Pinned the present state as A."))
             return
         self._set(replace(self._present(), document=step), self._store.shown_trace)
@@ -72,7 +72,7 @@ class Pinning(QObject):
             return
         first, self._other = self.pinned, self._present()
         # Pinned first: the change of the document is then compared with the new A.
-        self._set(self._other, self._present_trace())
+        self._set(self._other, self._store.current_trace)
         self._other = first
         if first.path == self._store.path and first.document.title == self._store.document.title:
             self._store.edit(become, first.experiment)
@@ -85,11 +85,6 @@ class Pinning(QObject):
         store = self._store
         chapter = store.chapters.present.number
         return Pinned(store.document, store.engine, store.device, store.path, chapter)
-
-    def _present_trace(self) -> Trace | None:
-        """The numbers of the document, unless they are on their way."""
-        trace = self._store.trace
-        return trace if trace is not None and trace.experiment == self._store.experiment else None
 
     def _set(self, pinned: Pinned | None, trace: Trace | None) -> None:
         self.pinned, self.trace = pinned, trace

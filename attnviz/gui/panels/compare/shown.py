@@ -1,4 +1,4 @@
-"""What the Compare panel shows: the state of the document and of A, with the answer about both."""
+"""The record that the Compare panel shows: the state of the document and of A, with the answer about both."""
 
 from __future__ import annotations
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.phrases import named
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import composed, says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.elided_label import ElidedLabel
@@ -43,7 +41,7 @@ class ByHand(QWidget):
         self._store = store
         self._cell: Cell | None = None
         self._computed = 0.0
-        operations = [(id_, SIGNS[id_], partial(_told, title, hint)) for id_, title, hint in OPERATIONS]
+        operations = [(id_, SIGNS[id_], composed(named, title, hint)) for id_, title, hint in OPERATIONS]
         self._operation = Segmented((), "set")
         says(self._operation, id="by_hand_operation", name=N_("Operation by hand"), options=operations)
         self._operation.changed.connect(self._on_operation)
@@ -184,7 +182,3 @@ class ByHand(QWidget):
         edit = self._found()
         if edit is not None:
             self._store.edit_here(take_edit, edit)
-
-
-def _told(title: str, hint: str) -> str:
-    return named(_(title), _(hint))
