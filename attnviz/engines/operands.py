@@ -53,7 +53,7 @@ class Scoring:
         """
         return math.prod(self.operations[stage].growth for stage in self.to_weights[:-1])
 
-    @property
+    @cached_property
     def factor(self) -> float | None:
         """The number that products of q and k are multiplied by before all else, if they are."""
         return self.operations[self.stages[1]].multiplier
