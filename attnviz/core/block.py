@@ -331,8 +331,3 @@ GATED_UNITS: tuple[GatedUnit, ...] = (
 """Every activation has a gated unit with the same id; units that exist only gated follow them."""
 
 GATED_UNIT_BY_ID = {row.id: row for row in GATED_UNITS}
-
-
-def gated(xp: Any, gate: Array, up: Array, activation: str, special: Special) -> Array:
-    """act(gate) · up, both (..., d_ff): the gated unit whose id is `activation`."""
-    return GATED_UNIT_BY_ID[activation].apply(xp, gate, up, special)

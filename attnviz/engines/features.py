@@ -46,10 +46,6 @@ class Features:
         """The input stage of the site, in its last form: the first residual connection adds it."""
         return next(stage for stage in reversed(self.order) if stage in SITE_INPUTS)
 
-    def x(self) -> Array:
-        """The input of the tokens' projections, (token, d_model)."""
-        return self.tf["norm_1" if "norm_1" in self.tf else self.came_in()]
-
     @property
     def n_tokens(self) -> int:
         return int(next(iter(self.tf.values())).shape[0])

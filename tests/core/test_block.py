@@ -20,7 +20,6 @@ from attnviz.core.block import (
     CLAMP_LIMIT,
     GATED_UNIT_BY_ID,
     GATED_UNITS,
-    gated,
     layer_norm,
     rms_norm,
 )
@@ -310,12 +309,15 @@ def test_erf_is_torchs_in_every_dtype_and_shape() -> None:
 @every_activation
 def test_a_gated_unit_is_torchs_activation_times_up(row: Any) -> None:
     expected = (TORCHS[row.id](torch.tensor(X)) * torch.tensor(UP)).numpy()
-    np.testing.assert_allclose(gated(np, X, UP, row.id, NUMPY_SPECIAL), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        GATED_UNIT_BY_ID[row.id].apply(np, X, UP, NUMPY_SPECIAL), expected, rtol=1e-12, atol=1e-14
+    )
 
 
 def test_the_gated_sigmoid_is_torchs_glu() -> None:
     both = torch.tensor(np.concatenate((UP, X), axis=-1))  # torch gates with the second half
-    np.testing.assert_allclose(gated(np, X, UP, "sigmoid", NUMPY_SPECIAL), F.glu(both).numpy(), rtol=1e-12)
+    found = GATED_UNIT_BY_ID["sigmoid"].apply(np, X, UP, NUMPY_SPECIAL)
+    np.testing.assert_allclose(found, F.glu(both).numpy(), rtol=1e-12)
 
 
 def test_the_clamped_unit_stops_growing_at_its_limit() -> None:
@@ -324,8 +326,8 @@ def test_the_clamped_unit_stops_growing_at_its_limit() -> None:
     for dtype in (np.float16, np.float32, np.float64):
         gate, tall, low = z.astype(dtype), np.full(6, math.inf, dtype), np.full(6, -math.inf, dtype)
         with np.errstate(over="raise", invalid="raise"):
-            highest = gated(np, gate, tall, "clamped_swish", NUMPY_SPECIAL)
-            lowest = gated(np, gate, low, "clamped_swish", NUMPY_SPECIAL)
+            highest = GATED_UNIT_BY_ID["clamped_swish"].apply(np, gate, tall, NUMPY_SPECIAL)
+            lowest = GATED_UNIT_BY_ID["clamped_swish"].apply(np, gate, low, NUMPY_SPECIAL)
         assert highest.dtype == lowest.dtype == dtype
         step = float(np.finfo(dtype).eps)
         np.testing.assert_allclose(highest, np.array([top, top, top, 0, 0, 0]) * 8, rtol=step)
@@ -336,7 +338,7 @@ def test_an_up_of_zero_lets_the_clamped_units_swish_through() -> None:
     gate = np.array([-2.0, 0.5, 3.0])
     expected = [z / (1 + math.exp(-1.702 * z)) for z in gate]
     np.testing.assert_allclose(
-        gated(np, gate, 0 * gate, "clamped_swish", NUMPY_SPECIAL), expected, rtol=1e-15
+        GATED_UNIT_BY_ID["clamped_swish"].apply(np, gate, 0 * gate, NUMPY_SPECIAL), expected, rtol=1e-15
     )
 
 

@@ -50,7 +50,6 @@ ASKS = {
     "engines/features.py": "the input of the projections",
     "explain/formulas/symbols.py": "the letters of a whole site",
     "explain/gradients/cell.py": "logits by similarity, which read another site",
-    "explain/gradients/of_parameter.py": "the gate of a head, a parameter",
     "explain/position_curves.py": "the way in which a position changes numbers",
     "figures/kinds/comparison.py": "a mark in a picture",
     "gui/context/rows.py": "the read-out",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -118,9 +119,7 @@ def _column(reading: Reading, stage: str, column: int) -> tuple[int, int]:
     """The head and the feature of a column of a matrix, whose heads stand side by side."""
     if not STAGE_BY_ID[stage].per_head:
         return 0, column
-    own = stage in ("q", "gate")
-    width = reading.site.shape(stage)[-1] if own else reading.experiment.heads.d_head
-    return divmod(column, width)
+    return divmod(column, cast(Linear, bind(reading.experiment, stage)).width)
 
 
 def _of_tokens(reading: Reading, stage: str, head: int, column: int, factors: tuple[Factor, ...] = ()) -> Sum:

@@ -22,7 +22,7 @@ from attnviz.model.spec.parts import (
     Vectors,
     is_transposed,
 )
-from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
+from attnviz.model.spec.rows import DrawnRow, WrittenRow
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.weights import WEIGHT_BY_PATH
@@ -128,11 +128,6 @@ def projection(asked: Asked, role: Role, name: str) -> str:
     to, shape = site.projections.tied_to(role), site.projection_shape(role)
     source = getattr(site.projections, to or role)
     return given(asked, name, source, shape, to is not None and is_transposed(role, to))
-
-
-def with_row(asked: Asked, expression: str, sign: str, name: str, row: Row | None, features: int) -> str:
-    """The expression plus or times a row of numbers, if the document has it."""
-    return expression if row is None else f"{expression} {sign} {given(asked, name, row, (features,))}"
 
 
 def parameter(asked: Asked, path: str, name: str) -> str:

@@ -1,38 +1,12 @@
-"""Operands of multi-head latent attention: widths, matrices, norms, and the cached numbers.
-
-One row of `LATENT_PRODUCTS` for each stage that is a product with a matrix of the latent's.
-"""
+"""Operands of multi-head latent attention: the latent, its letters, and the cached numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.latent import Latent, LatentRole
+from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, kept_for_later
-
-
-@dataclass(frozen=True)
-class LatentProduct:
-    """A stage, the matrix of the latent that computes it, and the symbol of that matrix in the literature."""
-
-    stage: str
-    role: LatentRole
-    symbol: str
-
-
-LATENT_PRODUCTS: tuple[LatentProduct, ...] = (
-    LatentProduct("q_latent", "query_down", "W_DQ"),
-    LatentProduct("latent_projected", "down", "W_DKV"),
-    LatentProduct("latent", "down", "W_DKV"),
-    LatentProduct("rope_key", "rope_key", "W_KR"),
-    LatentProduct("k", "up_key", "W_UK"),
-    LatentProduct("v", "up_value", "W_UV"),
-)
-
-PRODUCT_OF_STAGE = {product.stage: product for product in LATENT_PRODUCTS}
 
 
 def latent_of(attention: Attention) -> Latent:

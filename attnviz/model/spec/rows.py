@@ -63,17 +63,9 @@ def check_row(field: str, row: Row | None, features: int) -> None:
 
 def row_array(row: Row, features: int) -> NDArray[np.float64]:
     """The numbers of a row, (features,), read-only."""
-    numbers = in_float64(held_row(row, features))
+    numbers = in_float64(row.numbers((1, features)))
     numbers.setflags(write=False)
     return numbers[0] if numbers.ndim == 2 else numbers
-
-
-def held_row(row: Row, features: int) -> NDArray[np.float64]:
-    """The array that holds the numbers of a row, (features,) or (1, features), read-only.
-
-    For repeated computation: an engine recognises it at once, whereas a view requires a look at its memory.
-    """
-    return row.numbers((1, features))
 
 
 @Drawn
