@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,58 +17,16 @@ from numpy.typing import NDArray
 from attnviz.core.dims import Array
 from attnviz.engines.in_file import InFile
 from attnviz.engines.sight import Masks
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
 
 Ints = NDArray[np.int64]
+Steps = tuple[tuple[str, Operation], ...]
+"""Stages of tokens or heads, each with its operation."""
+
 Matrix = Any
 """A matrix (in, out): an array, or an `InFile`, which brings it in where it is used."""
-
-
-@dataclass(frozen=True, eq=False)
-class FeedForward:
-    activation: str
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The parts around an attention; `placement` is that of the norms.
-
-    `drops` make the stages of their names.
-    """
-
-    placement: str
-    residual: bool
-    feed_forward: FeedForward | None
-    residual_scale: float
-    drops: Mapping[str, Operation]
-
-
-@dataclass(frozen=True, eq=False)
-class Transform:
-    """The transform between the output and the vocabulary's matrix."""
-
-    activation: str
-
-
-@dataclass(frozen=True, eq=False)
-class Readout:
-    """Read-out to logits, `cap` · tanh(`scale` · (x W + b) / `cap`), perhaps of a transform of the output.
-
-    Probabilities follow with the operation `distribution`.
-    """
-
-    transform: Transform | None
-    logits: Matrix
-    bias: Array | None
-    distribution: Operation | None
-    scale: float = 1.0
-    cap: float | None = None
-
-    @property
-    def matrix(self) -> Array | None:
-        """The matrix as a whole."""
-        return self.logits() if isinstance(self.logits, InFile) else self.logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,22 +77,17 @@ class Scoring:
 
 @dataclass(frozen=True, eq=False)
 class Operands:
-    """All of one site, in data-flow order.
+    """All of one site.
 
-    `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one;
-    `added` returns the rows of an additive position; `temper` multiplies queries.
-    `operations` make the stages of their names. `rows` are their weights of one row and `matrices` those of
-    more, by path in the document; an identity has none.
+    `vectors` (token, d_model) exist if the site begins a stack, `memory` (key, d_keys) if it reads one.
+    `stages` are those of the site in order, `operations` make them. `rows` are their weights of one row and
+    `matrices` those of more, by path in the document; an identity has none.
     """
 
     vectors: Array | None
-    added: Callable[[Ints], NDArray[np.float64]] | None
     memory: Array | None
-    rotations: Mapping[str, Operation]
-    temper: Operation | None
     scoring: Scoring
-    block: Block | None
-    readout: Readout | None
+    stages: tuple[str, ...]
     operations: Mapping[str, Operation]
     rows: Mapping[str, Array]
     matrices: Mapping[str, Matrix]
@@ -143,3 +96,43 @@ class Operands:
         """A matrix as a whole; None for an identity. One that lies in a file is brought in."""
         found = self.matrices.get(path)
         return found() if isinstance(found, InFile) else found
+
+    def steps(self, *stages: str) -> Steps:
+        """Those of some stages that the site has and computes, each with its operation."""
+        return tuple(
+            (stage, self.operations[stage])
+            for stage in stages
+            if stage in self.operations and STAGE_BY_ID[stage].reads
+        )
+
+    @cached_property
+    def entering(self) -> Steps:
+        """The steps from the input of the site to that of its projections."""
+        first = next(stage for stage in self.stages if STAGE_BY_ID[stage].phase == "heads")
+        return self.steps(*self.stages[: self.stages.index(first)])
+
+    @cached_property
+    def of_queries(self) -> Steps:
+        """The steps to the queries."""
+        return self._of_heads("query")
+
+    @cached_property
+    def of_keys(self) -> Steps:
+        """The steps to keys and values."""
+        return self._of_heads("key")
+
+    def _of_heads(self, axis: str) -> Steps:
+        rows = [STAGE_BY_ID[stage] for stage in self.stages]
+        return self.steps(*(row.id for row in rows if row.phase == "heads" and row.axes[-2] == axis))
+
+    @cached_property
+    def behind(self) -> Steps:
+        """The steps behind the mixture."""
+        return self.steps(*self.stages[self.stages.index("mixed") + 1 :])
+
+    @cached_property
+    def read_out(self) -> Steps:
+        """The steps from the output of the last site to the distribution of the next token."""
+        return tuple(
+            step for step in self.behind if STAGE_BY_ID[step[0]].phase == "read-out" and step[0] != "output"
+        )

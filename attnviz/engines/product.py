@@ -8,20 +8,12 @@ from collections.abc import Iterator
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine, spread
 from attnviz.engines.in_file import InFile
-from attnviz.engines.operands import Matrix
 
 BAND_BYTES = 2**23
 """Bytes of a matrix that a thread reads for few rows: half a millisecond, ten times the handover."""
 
 
-def times(engine: Engine, x_tf: Array, by: Matrix | None) -> Array:
-    """x W, (token, in) -> (token, out); an identity, None, returns its input."""
-    if isinstance(by, InFile):
-        return _by_file(engine, x_tf, by)
-    return x_tf if by is None else product(engine, x_tf, by)
-
-
-def _by_file(engine: Engine, x_tf: Array, matrix: InFile) -> Array:
+def by_file(engine: Engine, x_tf: Array, matrix: InFile) -> Array:
     """x W of a matrix that lies in a file: as it is stored, as a whole, or some columns after the other."""
     made = matrix.times(x_tf)
     if made is not None:

@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array, join_heads
+from attnviz.core.dims import Array
 from attnviz.core.progress import Check as Check
 from attnviz.core.progress import never_cancelled as never_cancelled
 from attnviz.core.progress import progress_of
-from attnviz.engines.block import after_attention
 from attnviz.engines.engine import SAFE_EXPONENT, Engine, all_finite, spread
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands, Scoring
-from attnviz.engines.readout import read_out
 from attnviz.engines.sight import Sight
 from attnviz.engines.steps import add
 from attnviz.engines.tiles import Tile
@@ -328,18 +326,9 @@ def behind_weights(
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:
-    """Add the names of score-shaped stages, the norm of pairs, the gate, and all stages behind them.
-
-    `mixed` is that of `Attended`.
-    """
+    """Add the names of score-shaped stages, the mixture (g, r, q, d), and all stages behind it."""
     features.order += [*operands.scoring.stages, "mixed"]
     features.heads["mixed"] = mixed
-    add(engine, operands, features, "mixed_normed")
-    heads = features.heads[features.order[-1]]
-    if "gate" in operands.operations:
-        add(engine, operands, features, "gate")
-        heads = features.add("gated", heads * engine.special.sigmoid(features.heads["gate"]))
-    features.add("concatenated", join_heads(engine.xp, heads))
-    add(engine, operands, features, "attention_output")
-    after_attention(engine, operands, features)
-    read_out(engine, operands, features)
+    in_text = features.positions
+    assert in_text is not None
+    add(engine, operands, features, operands.behind, in_text)

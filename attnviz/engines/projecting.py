@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
-from attnviz.engines.block import before_attention
 from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
@@ -33,11 +32,9 @@ def enter(
     that the encoding of positions counts.
     """
     features = Features(change=change, positions=positions if in_text is None else in_text)
-    x = features.add(stage, x)
-    if operands.added is not None:
-        features.add("x", x + engine.asarray(operands.added(positions)))
-    add(engine, operands, features, "x_normed", "x_projected")
-    before_attention(engine, operands, features)
+    features.add(stage, x)
+    if operands.entering:
+        add(engine, operands, features, operands.entering, positions)
     return features
 
 
@@ -46,11 +43,7 @@ def query_heads(engine: Engine, operands: Operands, features: Features, position
 
     `positions`, (token,), have no gaps.
     """
-    add(engine, operands, features, "q_latent", "q_latent_normed", "q", "q_normed")
-    if operands.rotations:
-        _add_rotated(engine, operands, features, "q", positions)
-    if operands.temper is not None:
-        features.add("q_tempered", operands.temper.of(engine, features.query(), positions))
+    add(engine, operands, features, operands.of_queries, positions)
 
 
 def key_value_heads(engine: Engine, operands: Operands, features: Features, positions: Ints) -> None:
@@ -58,15 +51,4 @@ def key_value_heads(engine: Engine, operands: Operands, features: Features, posi
 
     They read the memory, if `features` has one. `positions`, (token,), have no gaps.
     """
-    add(engine, operands, features, "latent_projected", "latent", "rope_key", "k", "v", "k_normed")
-    if operands.rotations:
-        _add_rotated(engine, operands, features, "k", positions)
-        _add_rotated(engine, operands, features, "v", positions)
-
-
-def _add_rotated(engine: Engine, operands: Operands, features: Features, name: str, positions: Ints) -> None:
-    """Add q, k or v rotated by the positions of the tokens, where it is."""
-    stage = f"{name}_rotated"
-    if stage in operands.rotations:
-        x = features.heads.get(f"{name}_normed", features.heads[name])
-        features.add(stage, operands.rotations[stage].of(engine, x, positions))
+    add(engine, operands, features, operands.of_keys, positions)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.dims import Array
 from attnviz.engines import operands
 from attnviz.engines.engine import Engine
 from attnviz.engines.in_file import InFile
 from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.sight import Masks
-from attnviz.model import positions
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import (
@@ -24,15 +21,12 @@ from attnviz.model.operands.matrices import (
     vocabulary,
 )
 from attnviz.model.sites.stages import score_stages, site_stages
-from attnviz.model.spec.block import Block
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.rows import Row, held_row
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
-from attnviz.operations.dropout import Dropout
+from attnviz.operations.logits import VECTORS
+from attnviz.operations.operation import Operation
 from attnviz.operations.products import Mixture
-from attnviz.operations.rotation import Rotation
 
 LATEST = 4
 """Experiments whose operands are at hand: those of an undo history would fill the memory."""
@@ -56,32 +50,24 @@ _known = WeakMemo(_nothing, LATEST)
 
 def resolve(engine: Engine, site: Site) -> Operands:
     """All that a pass through a site needs, on the engine."""
-    memory = site.memory
-    add = positions.row_of(site.position).added
-    return Operands(
-        vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
-        added=None if add is None else partial(add, site.position, site.d_embedding),
-        memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
-        rotations={one: bind(site, one) for one in made_by(Rotation, "heads") if STAGE_BY_ID[one].when(site)},
-        temper=None if site.position_temperature is None else bind(site, "q_tempered"),
-        scoring=scoring_of(site),
-        block=None if site.block is None else _block(engine, site.block, site),
-        readout=_readout(engine, site),
-        **_operations(engine, site),
-    )
-
-
-def _operations(engine: Engine, site: Site) -> dict[str, Any]:
-    """The operations of stages, and their weights by path."""
-    made = {one: bind(site, one) for one in site_stages(site) if STAGE_BY_ID[one].made_by is not None}
+    memory, stages = site.memory, site_stages(site)
+    made = {stage: bind(site, stage) for stage in stages}
     rows = [row for operation in made.values() for row in operation.rows]
     paths = [path for operation in made.values() for path in operation.matrices]
-    weights = [weight for weight in map(WEIGHT_BY_PATH.__getitem__, paths) if not weight.passes(site)]
-    return {
-        "operations": made,
-        "rows": {row.path: engine.asarray(row.numbers()) for row in rows},
-        "matrices": {weight.path: _of_weight(engine, site, weight) for weight in weights},
-    }
+    weights = [weight for path in paths if (weight := WEIGHT_BY_PATH.get(path)) and not weight.passes(site)]
+    matrices = {weight.path: _of_weight(engine, site, weight) for weight in weights}
+    if VECTORS in paths:
+        distinct = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
+        matrices[VECTORS] = engine.xp.matrix_transpose(distinct)
+    return Operands(
+        vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
+        memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
+        scoring=scoring_of(site, made),
+        stages=stages,
+        operations=made,
+        rows={row.path: engine.asarray(row.numbers()) for row in rows},
+        matrices=matrices,
+    )
 
 
 def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str, NDArray[Any]]) -> Operands:
@@ -100,7 +86,7 @@ def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str
         operands = resolve(engine, site)
     rows = {path: engine.asarray(numbers[path][0]) for path in numbers if path in operands.rows}
     matrices = {path: engine.asarray(numbers[path]) for path in numbers if path in held - rows.keys()}
-    for path in held - numbers.keys():
+    for path in (held & WEIGHT_BY_PATH.keys()) - numbers.keys():
         to, transposes = WEIGHT_BY_PATH[path].follows(site)
         if to in matrices:
             matrices[path] = engine.asarray(numbers[to].T if transposes else numbers[to])
@@ -118,57 +104,17 @@ def _of_weight(engine: Engine, site: Site, weight: Weight) -> operands.Matrix:
     return engine.asarray(weight.array(site))
 
 
-def _row(engine: Engine, row: Row | None, features: int) -> Array | None:
-    return None if row is None else engine.asarray(held_row(row, features))
-
-
-# --- scores ----------------------------------------------------------------------------------------
-
-
-def scoring_of(site: Site) -> Scoring:
-    """The functions from a site's queries and keys to weights."""
+def scoring_of(site: Site, made: Mapping[str, Operation]) -> Scoring:
+    """The functions from a site's queries and keys to weights, of the operations that its stages have."""
     is_before = site.mask_placement == "before_softmax"
     stages = score_stages(site)
-    operations = {stage: bind(site, stage) for stage in stages}
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
-        operations=operations,
+        operations={stage: made[stage] for stage in stages},
         masks=Masks(site.masks, site.query_offset),
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
-        mixture=Mixture(site.heads.group_size, site.heads.off),
+        mixture=cast(Mixture, made["mixed"]),
     )
-
-
-# --- block and read-out ----------------------------------------------------------------------------
-
-
-def _block(engine: Engine, block: Block, site: Site) -> operands.Block:
-    ffn = block.feed_forward
-    made = None if ffn is None else operands.FeedForward(ffn.activation)
-    return operands.Block(
-        block.placement,
-        block.residual,
-        feed_forward=made,
-        residual_scale=block.residual_scale,
-        drops={one: bind(site, one) for one in made_by(Dropout, "block") if STAGE_BY_ID[one].when(site)},
-    )
-
-
-def _readout(engine: Engine, site: Site) -> operands.Readout | None:
-    """By similarity a logit is the dot product with a distinct token's vector; a vocabulary has a matrix."""
-    if site.readout == "none":
-        return None
-    known = site.vocabulary
-    if site.readout == "similarity" or known is None:
-        vectors = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
-        logits = engine.xp.matrix_transpose(vectors)
-        return operands.Readout(None, logits, None, bind(site, "probabilities"))
-    transform = None if known.transform is None else operands.Transform(known.transform.activation)
-    logits = _of_weight(engine, site, WEIGHT_BY_PATH["vocabulary.unembedding"])
-    row = _row(engine, known.bias, known.n_logits)
-    with_softmax = known.classes is None or known.classes.distribution
-    made = bind(site, "probabilities") if with_softmax else None
-    return operands.Readout(transform, logits, row, made, known.logit_scale, known.cap)

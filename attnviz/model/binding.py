@@ -9,13 +9,14 @@ from operator import attrgetter
 from typing import Any, Literal
 from weakref import ref
 
+from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
 from attnviz.core.routing import SHARES_BY_ID
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.masks import blocked_by_all, why_blocked_by
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_TEXTS
 from attnviz.model.operands.additive import added_numbers, pull_added, why_cut
-from attnviz.model.operands.matrices import sinks_array
+from attnviz.model.operands.matrices import sinks_array, vectors_array, vocabulary
 from attnviz.model.operands.relative import RELATIVES
 from attnviz.model.positions import (
     Bias,
@@ -31,12 +32,14 @@ from attnviz.model.positions import rotation as rotation_of
 from attnviz.model.scalings import frequency_lines
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
-from attnviz.model.spec.parts import Dropout
+from attnviz.model.spec.parts import Dropout, SeededVectors, Vectors
+from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
-from attnviz.model.stages import STAGE_BY_ID, Stage
+from attnviz.model.stages import EMBEDDED, STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, WEIGHTS, Weight, bias_path
 from attnviz.operations.linear import Linear
+from attnviz.operations.logits import VECTORS
 from attnviz.operations.mask import Hidden, Reasons
 from attnviz.operations.norm import NORM_KIND_BY_ID, Norm
 from attnviz.operations.normaliser import SOFTMAX, Normaliser
@@ -45,10 +48,8 @@ from attnviz.operations.pointwise import Step
 
 
 def bind(site: Site, stage: str) -> Operation:
-    """The operation of a stage that the site has, with its operands. Raises `KeyError` without one."""
+    """The operation of a stage that the site has, with its operands."""
     row = STAGE_BY_ID[stage]
-    if row.made_by is None:
-        raise KeyError(stage)
     if row.made_by in (Linear, Norm):
         return _by_weights(row, site)
     computed = _COMPUTED.get(row.operands)
@@ -282,7 +283,90 @@ def _routed(letter: str, role: str = "") -> Callable[[Site], tuple[Any, ...]]:
     return routed
 
 
+def _vectors(site: Site) -> tuple[Any, ...]:
+    """The vectors of the tokens."""
+    return _given("vectors", site.vectors)
+
+
+def _memory(site: Site) -> tuple[Any, ...]:
+    """The vectors of the memory."""
+    assert site.memory is not None
+    return *_given("memory.vectors", site.memory.vectors), True
+
+
+def _given(path: str, vectors: Vectors) -> tuple[Any, ...]:
+    seed = vectors.seed if isinstance(vectors, SeededVectors) else None
+    return path, partial(vectors_array, vectors), seed
+
+
+def _placed(site: Site) -> tuple[Any, ...]:
+    """The rows of a position that is added to vectors."""
+    position, added = site.position, row_of(site.position).added
+    assert added is not None
+    table = ("position.table", position.length, position.start) if isinstance(position, Learned) else None
+    return partial(added, position, site.d_embedding), table
+
+
+def _activation(site: Site) -> tuple[Any, ...]:
+    """The activation of the feed-forward layer; of routed gates and ups with their letters."""
+    ffn = ffn_of(site)
+    row = GATED_UNIT_BY_ID[ffn.activation] if ffn.gated else ACTIVATION_BY_ID[ffn.activation]
+    written = row.formula if ffn.gated else row.formula.replace("z", "up")
+    if ffn.experts is not None and ffn.experts.weighted != "output":
+        written = written.replace("gate", "gate′").replace("up", "up′")
+    return ffn.activation, ffn.gated, written, row.title
+
+
+def _activation_of_transform(site: Site) -> tuple[Any, ...]:
+    """The activation before the vocabulary's matrix."""
+    known = site.vocabulary
+    assert known is not None and known.transform is not None
+    row = ACTIVATION_BY_ID[known.transform.activation]
+    return row.id, False, row.formula.replace("z", "t"), row.title
+
+
+REPORTED: dict[str, str] = {
+    "first": N_("the classifier reports the logits of the first token"),
+    "last": N_("the classifier reports the logits of the last token"),
+}
+"""The note on a logit of a class, where one position counts."""
+
+
+def _logits(site: Site) -> tuple[Any, ...]:
+    """The product with the vocabulary's matrix, or with the vectors of the distinct tokens."""
+    known, held = site.vocabulary, _alive(site)
+    if site.readout == "similarity" or known is None:
+        tokens = vocabulary(site)[1]
+        vectors = vectors_array(site.vectors)
+
+        def of_tokens(row: int, columns: list[int]) -> Floats:
+            return vectors[[tokens[column] for column in columns], row]
+
+        return VECTORS, of_tokens, None, 1.0, None, "o", (), tokens, EMBEDDED
+    weight, transform = WEIGHT_BY_PATH["vocabulary.unembedding"], known.transform
+    bias = _parameter(WEIGHT_BY_PATH["vocabulary.bias"], site)
+    reads = "" if known.classes is None else known.classes.reads
+    notes = (N_("W_U is the embedding, transposed"),) if known.unembedding is None else ()
+    return (
+        weight.path,
+        lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
+        bias,
+        known.logit_scale,
+        known.cap,
+        "o" if transform is None else "h" if transform.norm is None else "norm(h)",
+        notes or tuple(REPORTED[one] for one in (reads,) if one in REPORTED),
+    )
+
+
 _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
+    "vectors": _vectors,
+    "previous layer": lambda site: (),
+    "memory.vectors": _memory,
+    "position of vectors": _placed,
+    "gate": lambda site: (site.gate is not None and site.gate.per == "head",),
+    "block.feed_forward.activation": _activation,
+    "vocabulary.transform.activation": _activation_of_transform,
+    "readout": _logits,
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,

@@ -13,15 +13,19 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from attnviz.i18n import N_
+from attnviz.operations.activation import Activated
 from attnviz.operations.difference import Difference
 from attnviz.operations.dropout import Dropout
 from attnviz.operations.experts import Routed, Routing
+from attnviz.operations.given import Given
+from attnviz.operations.heads import Gate, Join
 from attnviz.operations.linear import Linear
+from attnviz.operations.logits import Logits
 from attnviz.operations.mask import Mask
 from attnviz.operations.norm import Norm
 from attnviz.operations.normaliser import Normaliser
 from attnviz.operations.operation import Operation
-from attnviz.operations.pointwise import Cap, Factor, Plus, Temper
+from attnviz.operations.pointwise import Cap, Factor, Plus, PlusRow, Sum, Temper
 from attnviz.operations.products import DotProduct, Mixture
 from attnviz.operations.relative import Relative
 from attnviz.operations.rotation import Rotation
@@ -164,7 +168,7 @@ class Stage:
     fold: int = 0
     help: str = ""
     cites: str = ""
-    made_by: type[Operation] | None = None
+    made_by: type[Operation] = Operation
     operands: str = ""
 
     @cached_property
@@ -247,6 +251,8 @@ STAGES: tuple[Stage, ...] = (
         width=_of("d_embedding"),
         symbol="e",
         help=N_("One vector for each token, before anything is computed."),
+        made_by=Given,
+        operands="vectors",
     ),
     Stage(
         "layer_input",
@@ -259,6 +265,8 @@ STAGES: tuple[Stage, ...] = (
         "given",
         when=lambda site: not site.place.begins,
         help=N_("The output vectors of the previous layer."),
+        made_by=Given,
+        operands="previous layer",
     ),
     Stage(
         "x",
@@ -275,6 +283,8 @@ STAGES: tuple[Stage, ...] = (
         fold=3,
         help=N_("The token vectors with their additive position encoding."),
         cites="attention",
+        made_by=PlusRow,
+        operands="position of vectors",
     ),
     Stage(
         "x_normed",
@@ -339,6 +349,8 @@ STAGES: tuple[Stage, ...] = (
         fold=14,
         help=N_("The memory sequence, which cross-attention reads its keys and values from."),
         cites="attention",
+        made_by=Given,
+        operands="memory.vectors",
     ),
     Stage(
         "q_latent",
@@ -866,6 +878,8 @@ STAGES: tuple[Stage, ...] = (
         fold=7,
         help=N_("Each head's mixture times the sigmoid of its gate, from 0 to 1."),
         cites="output_gate",
+        made_by=Gate,
+        operands="gate",
     ),
     Stage(
         "concatenated",
@@ -881,6 +895,8 @@ STAGES: tuple[Stage, ...] = (
         fold=8,
         help=N_("The mixtures of all heads side by side."),
         cites="attention",
+        made_by=Join,
+        operands="heads.d_head",
     ),
     Stage(
         "attention_output",
@@ -947,6 +963,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The input of the layer plus the output of its attention."),
         cites="residual",
+        made_by=Sum,
+        operands="block.residual_scale",
     ),
     Stage(
         "norm_2",
@@ -1103,6 +1121,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The hidden features of the feed-forward layer after its activation."),
         cites="attention",
+        made_by=Activated,
+        operands="block.feed_forward.activation",
     ),
     Stage(
         "ffn_routed",
@@ -1191,6 +1211,8 @@ STAGES: tuple[Stage, ...] = (
         fold=1,
         help=N_("The vectors after the attention plus the output of the feed-forward layer."),
         cites="residual",
+        made_by=Sum,
+        operands="block.residual_scale",
     ),
     Stage(
         "output",
@@ -1237,6 +1259,8 @@ STAGES: tuple[Stage, ...] = (
         width=_of("logit_features"),
         symbols=("t",),
         fold=2,
+        made_by=Activated,
+        operands="vocabulary.transform.activation",
     ),
     Stage(
         "transform_normed",
@@ -1267,6 +1291,8 @@ STAGES: tuple[Stage, ...] = (
         symbols=("o h", "e"),
         fold=12,
         help=N_("One number for each possible next token, or class: the larger, the more probable."),
+        made_by=Logits,
+        operands="readout",
     ),
     Stage(
         "probabilities",

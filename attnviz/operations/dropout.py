@@ -16,6 +16,7 @@ from attnviz.operations.operation import (
     At,
     Block,
     Floats,
+    Forward,
     Ints,
     Numbers,
     Pointwise,
@@ -69,6 +70,9 @@ class Dropout(Pointwise):
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         return x * arrays.asarray(self.factors(np.array(0), positions, np.arange(x.shape[-1])))
+
+    def result(self, forward: Forward) -> Array:
+        return self.of(forward.arrays, forward.input(), forward.token_positions())
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """Dropped numbers pass nothing, the others by their factor."""

@@ -57,7 +57,7 @@ class Routing(Operation):
     cites = "experts"
     letters = "∂G ÷ ∂r"
 
-    def formula(self, x: str) -> str:
+    def formula(self, own: str, *inputs: str) -> str:
         return f"G = {self._weight_letters}"
 
     @property
@@ -132,7 +132,7 @@ class Routing(Operation):
         """True for the experts of a token, by its row of weights."""
         return np.asarray(row[: self.n] != 0)
 
-    def corner(self, cell: At, reads: Reads) -> str:
+    def corner(self, place: int, cell: At, reads: Reads) -> str:
         """A tie of the choice: another expert with the same share would be chosen as well."""
         if cell.column >= self.n:
             return ""

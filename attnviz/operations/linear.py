@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.dims import Array, in_heads, side_by_side
+from attnviz.core.dims import Array, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.operation import (
     At,
@@ -64,11 +64,12 @@ class Linear(Operation):
         made = made if self.bias is None else made + forward.row(self.bias.path)
         if not self.heads:
             return made
-        xp = forward.arrays.xp
-        made = in_heads(xp, made, (*self.heads, made.shape[0], self.width))
+        n_tokens, axes = made.shape[0], self.heads
+        made = made.reshape(n_tokens, -1, self.width).swapaxes(0, 1)
+        made = made if axes[1:] == () else made.reshape(*axes, n_tokens, self.width)
         if not self.joins:
             return made
-        shared = forward.input(1)
+        shared, xp = forward.input(1), forward.arrays.xp
         return xp.concat((made, xp.broadcast_to(shared, (*self.heads, *shared.shape))), axis=-1)
 
     def pull(self, g: Array, pulled: Pulled) -> None:

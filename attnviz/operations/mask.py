@@ -70,7 +70,7 @@ class Mask(Pointwise):
     def growth(self) -> float:
         return 1.0 if self.bias is None else math.inf
 
-    def formula(self, x: str) -> str:
+    def formula(self, own: str, *inputs: str) -> str:
         return "" if self.bias is None else _(WITH_BIAS).format(bias=digits(self.bias))
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:

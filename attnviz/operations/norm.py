@@ -18,7 +18,7 @@ from attnviz.core.block import (
 )
 from attnviz.core.dims import Array, in_heads, side_by_side
 from attnviz.i18n import N_, _
-from attnviz.operations.difference import halves
+from attnviz.operations.difference import halves, rejoined
 from attnviz.operations.operation import (
     Arrays,
     At,
@@ -136,7 +136,7 @@ class Norm(Operation):
     statistics = ("mean", "mean square")
 
     @property
-    def label(self) -> str:
+    def title(self) -> str:
         return "" if self.factor_name else _(self.kind.title)
 
     def letters_by(self, place: int) -> str:
@@ -147,17 +147,17 @@ class Norm(Operation):
     def rows(self) -> tuple[Parameter, ...]:
         return tuple(one for one in (self.gain, self.bias) if one is not None)
 
-    def formula(self, x: str) -> str:
+    def formula(self, own: str, *inputs: str) -> str:
         """The norm of x, with its gain and its bias: `gain · x ÷ √(Σ x² ÷ d + ε)`; empty with a factor."""
         if self.factor_name:
             return ""
         gain = f"{_('gain')} · " if self.gain is not None else ""
         bias = f" + {_('bias')}" if self.bias is not None else ""
-        return f"{gain}{_(self.kind.formula).replace('x', x)}{bias}"
+        return f"{gain}{_(self.kind.formula).replace('x', inputs[0])}{bias}"
 
     # --- heads -------------------------------------------------------------------------------------
 
-    def heads_of(self, head: int) -> tuple[int, ...]:
+    def _heads_of(self, head: int) -> tuple[int, ...]:
         """The heads whose features are one row with those of a head."""
         if self.together == "all":
             return tuple(range(self.n_heads))
@@ -165,7 +165,7 @@ class Norm(Operation):
         return (head % middle, head % middle + middle) if self.together == "pair" else (head,)
 
     def heads_with(self, head: int) -> Indices:
-        return None if self.together == "all" else self.heads_of(head)
+        return None if self.together == "all" else self._heads_of(head)
 
     def _joined(self, arrays: Arrays, x: Array) -> Array:
         """The rows that are normalised."""
@@ -177,7 +177,7 @@ class Norm(Operation):
         """`_joined`, backwards."""
         if self.together == "pair":
             middle = rows.shape[-1] // 2
-            return arrays.xp.reshape(arrays.xp.concat((rows[..., :middle], rows[..., middle:])), shape)
+            return rejoined(arrays, rows[..., :middle], rows[..., middle:], shape)
         return in_heads(arrays.xp, rows, shape) if self.together else rows
 
     # --- arrays ------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ class Norm(Operation):
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         """gain · (x − mean) ÷ √(variance + ε) + bias; then mean and variance, which the whole row makes."""
-        read = _Row.of(numbers, self.heads_of(numbers.cell.head), self.kind)
+        read = _Row.of(numbers, self._heads_of(numbers.cell.head), self.kind)
         at = numbers.cell.column + read.heads.index(numbers.cell.head) * read.width
         own, mean = read.term(at), read.mean
         gain, bias = (None if one is None else float(one.numbers()[at]) for one in (self.gain, self.bias))

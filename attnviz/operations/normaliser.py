@@ -133,7 +133,7 @@ class Normaliser(Operation):
     is_of_row = True
     goes_on = True
 
-    def formula(self, x: str) -> str:
+    def formula(self, own: str, *inputs: str) -> str:
         return _(self.texts[0]) if self.texts[0] else ""
 
     @property

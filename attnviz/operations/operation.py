@@ -63,6 +63,7 @@ class Arrays(Protocol):
     @property
     def special(self) -> Special: ...
     def asarray(self, array: Any) -> Array: ...
+    def zeros(self, shape: tuple[int, ...]) -> Array: ...
     def to_numpy(self, array: Array) -> NDArray[Any]: ...
     def multiply_(self, array: Array, factors: Floats) -> None:
         """array *= factors, in place."""
@@ -79,6 +80,9 @@ class _NumPy:
 
     def asarray(self, array: Any) -> Array:
         return np.asarray(array)
+
+    def zeros(self, shape: tuple[int, ...]) -> Array:
+        return np.zeros(shape)
 
     def to_numpy(self, array: Array) -> NDArray[Any]:
         return np.asarray(array)
@@ -187,6 +191,12 @@ class Numbers(Protocol):
     def addend(self) -> Addend:
         """The term that is added to a score."""
 
+    def placed(self) -> tuple[Line, ...]:
+        """The lines of a token's vector to which a row of its position is added."""
+
+    def elsewhere(self) -> Term | None:
+        """The number in another site of which this one is the copy; None for one of this site."""
+
 
 class Use(Protocol):
     """The cells of a stage that read a cell as input number `place`: every head, row and column of these."""
@@ -233,7 +243,7 @@ class Gradient(Protocol):
         """The same times a number."""
 
 
-class Forward(Protocol):
+class Inputs(Protocol):
     """The reads of an operation in a pass: the numbers of its inputs, and its weights by path."""
 
     @property
@@ -245,11 +255,22 @@ class Forward(Protocol):
     def row(self, path: str) -> Array:
         """A weight that is one row: a gain, a bias."""
 
+
+class Forward(Inputs, Protocol):
+    """The reads of a step forward."""
+
     def times(self, x: Array, path: str) -> Array:
         """x (token, in) times a matrix (in, out) among the weights; x itself where that is no weight."""
 
+    @property
+    def counted(self) -> Ints:
+        """Numbers of the tokens as the encoding of positions counts them."""
 
-class Pulled(Forward, Protocol):
+    def token_positions(self) -> Ints:
+        """Numbers of the tokens in the whole text."""
+
+
+class Pulled(Inputs, Protocol):
     """The reads of a vector–Jacobian product, and the place of the gradients."""
 
     def result(self) -> Array:
@@ -268,6 +289,9 @@ class Pulled(Forward, Protocol):
         """The transpose of cells (g, r, q, k) times rows (g, r, q, d), summed over the heads of a group but
         those `without`: (g, k, d).
         """
+
+    def matrix(self, path: str) -> Array:
+        """A matrix among the weights, as a whole."""
 
     def product(self, path: str, x: Array, g: Array) -> Array:
         """Add xᵀ g, the gradient by a matrix, from that by x W; returns g Wᵀ."""
@@ -377,6 +401,19 @@ class Writer(Protocol):
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""
 
+    def activated(self, kind: str, array: str) -> str:
+        """The expression of an activation, by its id."""
+
+    def gated(self, kind: str, gate: str, up: str) -> str:
+        """The expression of a gated unit, by its id."""
+
+    @property
+    def is_encoded(self) -> bool:
+        """True if the memory is the result of an encoder."""
+
+    def vectors(self, path: str) -> str:
+        """The expression of vectors of the document, perhaps in several lines."""
+
 
 class Operation:
     """An operation. Methods that a kind of operation has no use for raise.
@@ -392,6 +429,8 @@ class Operation:
     """Its derivative in letters; empty where that is a number alone."""
     reach: ClassVar[Reach] = "row"
     """The part of its inputs that a cell reads."""
+    leaves_inputs: ClassVar[bool] = False
+    """True if it may read fewer than the stages that its row names: `n_inputs`."""
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
@@ -422,6 +461,11 @@ class Operation:
         return ""
 
     @property
+    def n_inputs(self) -> int:
+        """The number of inputs that it reads, of those that its row names."""
+        raise NotImplementedError
+
+    @property
     def rows(self) -> tuple[Parameter, ...]:
         """Its weights of one row."""
         return ()
@@ -431,9 +475,13 @@ class Operation:
         """The paths of its matrices."""
         return ()
 
-    def formula(self, x: str) -> str:
-        """Its formula for an input with the letter x; empty: that of the row."""
+    def formula(self, own: str, *inputs: str) -> str:
+        """Its formula with the letters of the stage and of its inputs; empty: that of the row."""
         return ""
+
+    def from_heads(self, cell: At) -> Indices:
+        """The heads of an input with as many heads that make a cell, and the heads that read one."""
+        return self.heads_with(cell.head)
 
     @property
     def growth(self) -> float:
@@ -473,7 +521,7 @@ class Operation:
 
     def result(self, forward: Forward) -> Array:
         """The numbers of a stage of tokens or heads, from those of its inputs."""
-        raise NotImplementedError
+        return self.of(forward.arrays, forward.input(), forward.counted)
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
@@ -503,8 +551,8 @@ class Operation:
         """True if a derivative of 0, of these by one cell, passes nothing, not even NaN."""
         return False
 
-    def corner(self, cell: At, reads: Reads) -> str:
-        """Why it has no derivative by a cell that it reads, and which one is taken; empty if it has one."""
+    def corner(self, place: int, cell: At, reads: Reads) -> str:
+        """Why it has no derivative by a cell of an input, and which one is taken; empty if it has one."""
         return ""
 
     def code(self, writer: Writer) -> Sequence[str]:

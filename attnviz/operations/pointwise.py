@@ -1,4 +1,4 @@
-"""Steps that change each score by itself: a factor, a soft cap, a term that is added."""
+"""Steps that change each number by itself: a factor, a soft cap, terms that are added."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from attnviz.operations.operation import (
     Arrays,
     Block,
     Floats,
+    Forward,
     Ints,
     Numbers,
     Pointwise,
@@ -191,3 +192,74 @@ class Temper(Pointwise):
             f"tau = 1 + {self.strength!r} * {xp}.log1p({steps})",
             f"{writer.stage} = {read} * tau[:, None]",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PlusRow(Pointwise):
+    """x plus a row of its position. `at(positions)` returns the rows, (token, feature).
+
+    `table` is the parameter whose rows they are: its path, its length, and the row of the first token.
+    """
+
+    at: Callable[[Ints], Floats]
+    table: tuple[str, int, int] | None = None
+
+    goes_on = False
+
+    def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
+        return x + arrays.asarray(self.at(positions))
+
+    def pull(self, g: Array, pulled: Pulled) -> None:
+        pulled.add(g)
+        if self.table is not None:
+            path, length, start = self.table
+            by_table = pulled.arrays.zeros((length, g.shape[1]))
+            by_table[start : start + g.shape[0]] = g
+            pulled.add_parameter(path, by_table)
+
+    def derivative(self, result: float) -> float:
+        return 1.0
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        return numbers.placed()
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        return writer.of_position()
+
+
+@dataclass(frozen=True)
+class Sum(Pointwise):
+    """The first input plus `factor` times the second one: a residual connection."""
+
+    factor: float
+
+    goes_on = False
+
+    def formula(self, own: str, *inputs: str) -> str:
+        factor = "" if self.factor == 1.0 else f"{self.factor:g} · "
+        return f"{own} = {inputs[0]} + {factor}{inputs[1]}"
+
+    def _times(self, made: Array) -> Array:
+        return made if self.factor == 1.0 else self.factor * made
+
+    def result(self, forward: Forward) -> Array:
+        return forward.input() + self._times(forward.input(1))
+
+    def pull(self, g: Array, pulled: Pulled) -> None:
+        pulled.add(g)
+        pulled.add(self._times(g), 1)
+
+    def derivatives(self, use: Use, reads: Reads) -> Floats:
+        return np.full(use.shape, self.factor if use.place else 1.0)
+
+    def lines(self, numbers: Numbers) -> tuple[Line, ...]:
+        first, second = numbers.term(), numbers.term(1)
+        sign = " + " if self.factor == 1.0 else f" + {self.factor:g} × "
+        letters = words(f"{numbers.symbol(0)}{sign}{numbers.symbol(1)}")
+        result = first.value + self.factor * second.value
+        return (numbers.line((letters, (first, Text(sign), *guarded(second))), result),)
+
+    def code(self, writer: Writer) -> tuple[str, ...]:
+        past, made = writer.reads
+        factor = "" if self.factor == 1.0 else f"{self.factor!r} * "
+        return (f"{writer.stage} = {past} + {factor}{made}",)

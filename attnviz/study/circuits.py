@@ -12,8 +12,7 @@ by numbers of the query between 0 and 1, is left out of OV: `circuit_texts.py` h
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,16 +24,21 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
 from attnviz.engines.program import Check, never_cancelled
-from attnviz.engines.projecting import enter, key_value_heads, query_heads
 from attnviz.engines.resolution import operands_of
+from attnviz.engines.steps import add
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.vocabulary import Vocabulary
-from attnviz.model.stages import of_phase
+from attnviz.model.stages import STAGE_BY_ID, made_by
+from attnviz.operations.logits import Logits
 from attnviz.operations.norm import Norm
+from attnviz.operations.operation import Operation
+from attnviz.operations.pointwise import PlusRow
+from attnviz.operations.rotation import Rotation
 from attnviz.study.passes import experiment_of, on_engine
 from attnviz.study.target import column_of
 
@@ -42,6 +46,8 @@ Floats = NDArray[Any]
 
 ROWS = 1024
 """Tokens whose features are computed at a time."""
+PLACED = (*made_by(Rotation, "heads"), *made_by(PlusRow, "input"))
+"""The stages that depend on positions alone."""
 PRODUCTS = 2**24
 """Numbers of a block of products (row, token)."""
 
@@ -101,7 +107,9 @@ def circuit(
         entry = operands_of(made, experiment, at(experiment, begins.name))
         own = operands_of(made, experiment, chosen)
         last = operands_of(made, experiment, at(experiment, names[-1]))
-        first, second = CIRCUIT_BY_ID[kind].sides(_Head(made, vocabulary, entry, own, last, head, check))
+        first, second = CIRCUIT_BY_ID[kind].sides(
+            _Head(made, vocabulary, chosen, entry, own, last, head, check)
+        )
         rows = range(len(first)) if only is None else [only]
         found = _largest(first, second, np.asarray(rows), top, check)
         words = vocabulary.tokens
@@ -117,6 +125,7 @@ class _Head:
         self,
         engine: Engine,
         vocabulary: Vocabulary,
+        site: Site,
         entry: Operands,
         operands: Operands,
         last: Operands,
@@ -125,16 +134,10 @@ class _Head:
     ) -> None:
         self.engine, self.vocabulary, self.last, self.head = engine, vocabulary, last, head
         self.check = check
-        entering = {one: entry.operations[one] for one in of_phase("input") if one in entry.operations}
-        # At one position a rotation leaves the score as it is. Every layer reads what the first one reads.
-        self.operands = dataclasses.replace(
-            operands,
-            rotations={},
-            added=None,
-            operations=entering | dict(operands.operations),
-            rows={**entry.rows, **operands.rows},
-            matrices={**entry.matrices, **operands.matrices},
-        )
+        self.entry, self.operands, self.site = entry, operands, site
+        # Every layer reads what the first one reads, without positions.
+        own = [one for one in operands.entering if STAGE_BY_ID[one[0]].phase != "input"]
+        self.entering = [one for one in entry.entering if STAGE_BY_ID[one[0]].phase == "input"], own
 
     def over_tokens(self, read: Callable[[Features], Any]) -> Floats:
         """The results of `read` for the vectors of all tokens, (token, feature)."""
@@ -144,30 +147,38 @@ class _Head:
             rows = embedding.rows(slice(begin, begin + ROWS))
             x = self.engine.asarray(rows) * self.vocabulary.embedding_scale
             here = np.zeros(len(rows), dtype=np.int64)
-            features = enter(self.engine, self.operands, "tokens_embedded", x, here)
+            features = Features(positions=here)
+            features.add("tokens_embedded", x)
+            for operands, steps in zip((self.entry, self.operands), self.entering, strict=True):
+                self._add(operands, features, steps)
             parts.append(np.asarray(self.engine.to_numpy(read(features))))
         return np.concatenate(parts)
 
+    def _add(self, operands: Operands, features: Features, steps: Iterable[tuple[str, Operation]]) -> None:
+        """Add stages at one position, where a rotation leaves a score as it is."""
+        used = tuple(one for one in steps if one[0] not in PLACED)
+        add(self.engine, operands, features, used, np.zeros(features.n_tokens, dtype=np.int64))
+
     def queries(self, features: Features) -> Any:
         """The queries of the head, times the scale."""
-        query_heads(self.engine, self.operands, features, _nowhere(features))
+        self._add(self.operands, features, self.operands.of_queries)
         group = self.operands.scoring.group_size
         factor = self.operands.scoring.factor
         return features.query()[self.head // group, self.head % group] * (1.0 if factor is None else factor)
 
     def keys(self, features: Features) -> Any:
         """The keys that the head reads."""
-        key_value_heads(self.engine, self.operands, features, _nowhere(features))
+        self._add(self.operands, features, self.operands.of_keys)
         return features.key()[self.head // self.operands.scoring.group_size]
 
     def values(self, features: Features) -> Any:
         """The values that the head reads."""
-        key_value_heads(self.engine, self.operands, features, _nowhere(features))
+        self._add(self.operands, features, self.operands.of_keys)
         return features.value()[self.head // self.operands.scoring.group_size]
 
     def output_rows(self, width: int) -> Floats:
         """The rows of W_O for the head's values of `width` features, (width, d_model), as they are added."""
-        matrix, block = self.operands.matrix("projections.output"), self.operands.block
+        matrix, block = self.operands.matrix("projections.output"), self.site.block
         part = slice(self.head * width, (self.head + 1) * width)
         if matrix is None:
             rows = np.eye(self.operands.scoring.group_size * self.operands.scoring.n_kv_heads * width)[part]
@@ -176,26 +187,21 @@ class _Head:
         return rows if block is None else rows * block.residual_scale
 
 
-def _nowhere(features: Features) -> NDArray[np.int64]:
-    return np.zeros(features.n_tokens, dtype=np.int64)
-
-
 def _qk(head: _Head) -> tuple[Floats, Floats]:
     return head.over_tokens(head.queries), head.over_tokens(head.keys)
 
 
 def _ov(head: _Head) -> tuple[Floats, Floats]:
-    readout, block = head.last.readout, head.operands.block
-    if readout is None or readout.transform is not None:
+    logits, block = head.last.operations.get("logits"), head.site.block
+    if not isinstance(logits, Logits) or "transform" in head.last.operations:
         raise FieldError("vocabulary", None, must_be("a read-out without a transform"))
     if block is not None and (
         "attention_normed" in head.operands.operations or block.placement not in ("pre", "parallel")
     ):
         raise FieldError("block.placement", block.placement, must_be("pre or parallel"))
-    assert readout.matrix is not None
-    unembedding = np.asarray(head.engine.to_numpy(readout.matrix)).T
+    unembedding = np.asarray(head.engine.to_numpy(head.last.matrix(logits.path))).T
     norm, values = head.last.operations.get("output"), head.over_tokens(head.values)
-    rows = head.output_rows(values.shape[1]) * readout.scale
+    rows = head.output_rows(values.shape[1]) * logits.scale
     if isinstance(norm, Norm) and norm.kind.centred:
         rows = rows - rows.mean(axis=1, keepdims=True)
     if isinstance(norm, Norm) and norm.gain is not None:

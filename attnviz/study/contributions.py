@@ -23,6 +23,7 @@ from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
+from attnviz.operations.logits import Logits
 from attnviz.operations.norm import Norm
 from attnviz.operations.operation import NUMPY
 from attnviz.study.passes import Passes, experiment_of, on_engine
@@ -103,17 +104,16 @@ def _operands(engine: Engine, experiment: Experiment, site: SiteRun) -> Operands
 def _check(passes: Passes, operands: dict[str, Operands]) -> None:
     """Raises `FieldError` where the residual stream is no sum of the parts."""
     last = passes.base[-1]
-    readout = operands[last.place.name].readout
-    assert readout is not None  # `Target.columns` has found logits
-    for name, part in (("transform", readout.transform), ("cap", readout.cap)):
-        if part is not None:
-            value = getattr(last.site.vocabulary, name)
+    known = last.site.vocabulary
+    for name in ("transform", "cap"):
+        value = None if last.site.readout != "vocabulary" else getattr(known, name)
+        if value is not None:
             linear = must_be("null for contributions that sum to the logit")
             raise FieldError(f"vocabulary.{name}", value, linear)
     for site in passes.base:
         if site.place.stack != last.place.stack:
             continue
-        block = operands[site.place.name].block
+        block = site.site.block
         if block is None or not block.residual or block.placement not in ("pre", "parallel"):
             wanted = must_be("pre or parallel, with residual connections")
             raise FieldError(f"{site.place.name}.block", block and block.placement, wanted)
@@ -127,19 +127,19 @@ class _Read:
     def __init__(
         self, engine: Engine, operands: Operands, last: SiteRun, position: int, columns: tuple[int, ...]
     ) -> None:
-        assert operands.readout is not None
+        logits = operands.operations["logits"]
+        assert isinstance(logits, Logits)
         signs = (1.0, -1.0)[: len(columns)]
-        logits = operands.readout
-        matrix = logits.matrix
+        matrix = operands.matrix(logits.path)
         assert matrix is not None
-        self._direction = operands.readout.scale * sum(
+        self._direction = logits.scale * sum(
             sign * _numbers(engine, matrix[:, column]) for sign, column in zip(signs, columns, strict=True)
         )
         self.bias = 0.0
         if logits.bias is not None:
-            row = _numbers(engine, logits.bias).reshape(-1)
+            row = _numbers(engine, operands.rows[logits.bias.path])
             of_columns = zip(signs, columns, strict=True)
-            self.bias = operands.readout.scale * float(sum(sign * row[column] for sign, column in of_columns))
+            self.bias = logits.scale * float(sum(sign * row[column] for sign, column in of_columns))
         self._centre: Callable[[Floats], Floats] = lambda x: x
         norm = operands.operations.get("output")
         if isinstance(norm, Norm):
@@ -184,7 +184,7 @@ def _of_heads(
 
 def _kept(operands: Operands, site: SiteRun, position: int, width: int) -> Floats | float:
     """The factors of the dropout after an attention, (d_model,); 1 without one."""
-    drop = None if operands.block is None else operands.block.drops.get("attention_dropped")
+    drop = operands.operations.get("attention_dropped")
     positions = site.features.positions
     if drop is None or positions is None:
         return 1.0

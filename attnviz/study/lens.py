@@ -16,10 +16,9 @@ from attnviz.engines.engine import Engine
 from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
 from attnviz.engines.program import Check, never_cancelled
-from attnviz.engines.readout import read_out
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun
-from attnviz.engines.steps import of
+from attnviz.engines.steps import add, of
 from attnviz.model.sites.sites import at
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -107,7 +106,7 @@ def _logits(engine: Engine, operands: Operands, x: Array) -> Floats:
     """The logits (token, vocabulary) of rows of the residual stream."""
     features = Features()
     features.add("output", x)
-    read_out(engine, operands, features)
+    add(engine, operands, features, operands.read_out, np.arange(x.shape[0]))
     return np.asarray(engine.to_numpy(features.tf["logits"]), dtype=np.float64)
 
 

@@ -23,7 +23,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 
 PROGRAM = (
-    *("operands", "program", "projecting", "block", "steps", "readout", "relative", "product", "features"),
+    *("operands", "program", "projecting", "steps", "product", "features"),
     *("sight", "tiles", "windows", "decode/cache", "decode/stores"),
 )
 DOCUMENT = ("Site", "Experiment", "Attention", "Layer")

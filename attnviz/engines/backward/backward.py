@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.engines.backward.parameters import Parameters, Terms
-from attnviz.engines.backward.pulls import pull
+from attnviz.engines.backward.scores import Pulled
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.backward.target import cell_seed, loss_seed
 from attnviz.engines.engine import Engine
@@ -73,7 +73,7 @@ def _flow(made: tuple[SiteRun, ...], pulled: dict[str, SiteGradients], check: Ch
         for stage in reversed(site.present):
             if stage in site.stages:
                 site.cut(stage)
-                pull(site, stage, site.stages[stage])
+                site.operands.operations[stage].pull(site.stages[stage], Pulled(site, stage))
         for stage in run.given:
             if stage in site.stages:
                 origin = run.given[stage]

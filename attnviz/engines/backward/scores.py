@@ -18,7 +18,6 @@ from attnviz.engines import program
 from attnviz.engines.backward.cells import At, Cells, Gradient, Outer
 from attnviz.engines.backward.site import SiteGradients
 from attnviz.engines.engine import Engine, spread
-from attnviz.engines.product import times
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Block
 
@@ -139,17 +138,18 @@ class Pulled:
         """A weight that is one row: a gain, a bias."""
         return self.site.operands.rows[path]
 
+    def matrix(self, path: str) -> Array:
+        """A matrix among the weights, as a whole."""
+        return self.site.operands.matrix(path)
+
     def product(self, path: str, x: Array, g: Array) -> Array:
         """Add xᵀ g, the gradient by a matrix, from that by x W; returns g Wᵀ."""
         return self.site.product(path, self.site.operands.matrix(path), x, g)
 
-    def times(self, x: Array, path: str) -> Array:
-        """x (token, in) times a matrix (in, out); x itself where it is an identity."""
-        return times(self.arrays, x, self.site.operands.matrices.get(path))
-
     def add(self, gradient: Any, place: int = 0) -> None:
-        """Add to the gradient by input `place`."""
-        stage = self.site.inputs(self.stage)[place]
+        """Add to the gradient by input `place`; by one that lies in another site, to what flows there."""
+        inputs = self.site.inputs(self.stage)
+        stage = inputs[place] if place < len(inputs) else STAGE_BY_ID[self.stage].reads[place][0]
         is_array = STAGE_BY_ID[stage].score_shaped and not isinstance(gradient, Cells | Outer)
         self.site.add(stage, Cells(gradient) if is_array else gradient)
 

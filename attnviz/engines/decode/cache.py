@@ -134,7 +134,8 @@ class LatentCache(_Stored):
             if rope_keys:
                 made.add("rope_key", rope_keys[0])
             with self._engine.active():
-                add(self._engine, self._operands, made, "k", "v")
+                steps = self._operands.steps("k", "v")
+                add(self._engine, self._operands, made, steps, self.positions(length))
             self._read = read = length, (made.heads["k"], made.heads["v"])
         return read[1]
 

@@ -17,7 +17,7 @@ from attnviz.engines.features import Features
 from attnviz.engines.operands import Operands
 from attnviz.engines.patches import SitePatches, patches_of
 from attnviz.engines.program import Attended, Check
-from attnviz.engines.readout import read_out
+from attnviz.engines.steps import add
 from attnviz.model.caches import FullCache
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.site import Site
@@ -77,7 +77,8 @@ class DecodingSite:
             del features.tf[stage]
         features.order = [stage for stage in features.order if stage not in READ_OUT]
         features.change = self._patches(features.positions)
-        read_out(self._engine, self._operands, features)
+        steps = self._operands.steps(*READ_OUT)
+        add(self._engine, self._operands, features, steps, np.arange(features.n_tokens))
         return dataclasses.replace(step, features=features, row=0, attended=step.attended.copied(xp))
 
     def feed(self, stage: str, x: Array, positions: Ints, begin: int, check: Check) -> Fed:

@@ -7,51 +7,21 @@ goes further through the terms. Records are in `arithmetic_pieces`; one function
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from attnviz.explain.arithmetic.block import activated_lines, hidden_lines, residual_lines
 from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
-from attnviz.explain.arithmetic.positions import x_lines
-from attnviz.explain.arithmetic.readout import logit_lines
-from attnviz.explain.arithmetic.scores import (
-    below,
-)
-from attnviz.explain.arithmetic.vectors import (
-    concatenated_lines,
-    gated_lines,
-    given_lines,
-    origin_of,
-)
 from attnviz.i18n import _
 from attnviz.model.binding import bind
+from attnviz.model.provenance import sources
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import SiteTrace
+from attnviz.operations.operation import Indices
 from attnviz.operations.terms import Explanation, Line, Term, digits, flat, words
-
-LINES: dict[str, Callable[[Reading, Cell], tuple[Line, ...]]] = {
-    "tokens_embedded": given_lines,
-    "layer_input": given_lines,
-    "x": x_lines,
-    "memory": given_lines,
-    "gated": gated_lines,
-    "concatenated": concatenated_lines,
-    "residual_1": residual_lines,
-    "ffn_hidden": hidden_lines,
-    "residual_2": residual_lines,
-    "transform_hidden": activated_lines,
-    "logits": logit_lines,
-}
-"""The function that writes each stage's lines, where no operation does."""
-
-NEXT: dict[str, Callable[[Reading, Cell], Cell]] = {
-    "concatenated": origin_of,
-}
-"""Stages that the lines of another one follow; the others end in a sum whose terms lead on."""
 
 CLOSE = 1e-5
 """Relative difference between the trace and float64 above which a note appears: the sixth digit."""
@@ -89,21 +59,28 @@ def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:
 
 def _own_lines(reading: Reading, cell: Cell) -> tuple[Line, ...]:
     """The lines of a stage, without those of the stages before it."""
-    if cell.stage in LINES:
-        return LINES[cell.stage](reading, cell)
     return bind(reading.experiment, cell.stage).lines(CellNumbers(reading, cell))
 
 
 def _is_passed_on(reading: Reading, cell: Cell) -> bool:
     """True if a line of the cell would say nothing."""
-    return cell.stage not in LINES and bind(reading.experiment, cell.stage).passes_on(cell)
+    return bind(reading.experiment, cell.stage).passes_on(cell)
 
 
 def _next(reading: Reading, cell: Cell) -> Cell | None:
     """The cell whose lines follow; None behind a sum, whose terms lead on."""
-    if cell.stage in LINES:
-        return NEXT[cell.stage](reading, cell) if cell.stage in NEXT else None
-    return below(reading, cell) if bind(reading.experiment, cell.stage).goes_on else None
+    if not bind(reading.experiment, cell.stage).goes_on:
+        return None
+    read = sources(reading.site, cell)[0]
+    head, column = (
+        _only(found, own) for found, own in ((read.heads, cell.head), (read.columns, cell.column))
+    )
+    return Cell(read.stage, cell.row, column, head)
+
+
+def _only(indices: Indices, own: int) -> int:
+    """The index, if it is one alone, else that of the cell itself."""
+    return indices[0] if indices is not None and len(indices) == 1 else own
 
 
 def _short(line: Line) -> Line:

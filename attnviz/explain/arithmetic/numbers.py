@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.explain.arithmetic.positions import position_addend
+import numpy as np
+
+from attnviz.explain.arithmetic.positions import position_addend, x_lines
 from attnviz.explain.arithmetic.scores import additive_mask_addend
+from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.reading import Floats, Reading, stage_symbol
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, inputs
 from attnviz.operations.operation import Addend
-from attnviz.operations.terms import Line, Pieces, Term
+from attnviz.operations.terms import Line, Pieces, Term, digits
 
 ADDENDS: dict[str, Callable[[Reading, Cell], Addend]] = {
     "position": position_addend,
@@ -28,7 +31,10 @@ class CellNumbers:
     cell: Cell
 
     def _input(self, place: int) -> str:
-        return inputs(self.cell.stage, self.reading.site.stages)[place]
+        """An input; of one that the trace lacks, its first possible stage, which lies in another site."""
+        stage = self.cell.stage
+        found = inputs(stage, self.reading.site.stages)
+        return found[place] if place < len(found) else STAGE_BY_ID[stage].reads[place][0]
 
     def term(self, place: int = 0) -> Term:
         """The number at the same place of input `place`."""
@@ -42,7 +48,12 @@ class CellNumbers:
 
     def number_of(self, place: int, head: int, row: int, column: int, value: float) -> Term:
         """A number of input `place`, which has been read."""
-        return self.reading.term(Cell(self._input(place), row, column, head), value)
+        stage = self._input(place)
+        at = Cell(stage, row, column, head)
+        if stage in self.reading.site.stages:
+            return self.reading.term(at, value)
+        there = self.reading.elsewhere(stage, at, float(value))
+        return Term(there.value, digits(there.value), there.name, there.source)
 
     def named(self, place: int, head: int, row: int, column: int) -> Term:
         """A number of input `place`, by its name."""
@@ -54,8 +65,12 @@ class CellNumbers:
         return self.reading.link(Cell(self._input(0), cell.row, cell.column, cell.head))
 
     def row_of(self, place: int, head: int, row: int) -> Floats:
-        """A row of input `place`."""
-        return self.reading.row(self._input(place), head, row)
+        """A row of input `place`; of a token's vector, as the first site of the stack has it."""
+        stage, site = self._input(place), self.reading.site
+        if stage in site.stages:
+            return self.reading.row(stage, head, row)
+        precision = site.window(self.cell.stage, 0, slice(1), slice(1)).dtype
+        return vectors_array(site.experiment.vectors)[row].astype(precision).astype(np.float64)
 
     def column_of(self, place: int, head: int, column: int) -> Floats:
         """A column of input `place`."""
@@ -93,3 +108,14 @@ class CellNumbers:
     def addend(self) -> Addend:
         """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
         return ADDENDS[STAGE_BY_ID[self.cell.stage].operands](self.reading, self.cell)
+
+    def placed(self) -> tuple[Line, ...]:
+        """The lines of a token's vector to which a row of its position is added."""
+        return x_lines(self.reading, self.cell)
+
+    def elsewhere(self) -> Term | None:
+        """The number in another site of which this one is the copy; None for one of this site."""
+        reading, cell = self.reading, self.cell
+        if cell.stage not in reading.site.given:
+            return None
+        return reading.elsewhere(cell.stage, cell, reading.number(cell))

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from attnviz.explain.formulas.block import activation_title, residual_factor
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.spec.site import Site, ffn_of
+from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, inputs
 
 
@@ -151,14 +151,16 @@ def _scale(site: Site, stage: str) -> str:
 
 
 def _factor(site: Site, stage: str) -> str:
-    return "" if site.block is None else residual_factor(site.block)
+    """The factor of what a residual connection adds, and a dot; empty for 1."""
+    scale = 1.0 if site.block is None else site.block.residual_scale
+    return "" if scale == 1.0 else f"{scale:g} · "
 
 
 _WORDS: dict[str, Callable[[Site, str], str]] = {
     "op": lambda site, stage: _(STAGE_BY_ID[stage].operation),
     "scale": _scale,
     "normaliser": lambda site, stage: _(NORMALISER_BY_ID[site.normaliser].title),
-    "activation": lambda site, stage: _(activation_title(ffn_of(site))),
+    "activation": lambda site, stage: bind(site, stage).title,
     "factor": _factor,
 }
 """Words of `Stage.wraps`."""

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 from attnviz.core.matrix import cells
 from attnviz.core.phrases import sequenced
 from attnviz.explain.arithmetic.cell import exists
-from attnviz.explain.gradients.corners import corner
-from attnviz.explain.gradients.local import Use, derivatives, letters
+from attnviz.explain.gradients.local import Use, corner, derivatives
 from attnviz.i18n import _
 from attnviz.model.binding import bind, why_cut_in
 from attnviz.model.gradient import GradientSite, ProductSite
@@ -62,8 +61,7 @@ class _Part:
 
     @cached_property
     def _operation(self) -> Operation:
-        made_by = STAGE_BY_ID[self.use.stage].made_by
-        return Operation() if made_by is None else bind(self.site.experiment, self.use.stage)
+        return bind(self.site.experiment, self.use.stage)
 
     @cached_property
     def reading(self) -> Reading:
@@ -175,7 +173,7 @@ def _letters(part: _Part) -> str:
     """`Σ ∂/∂q · W_Q`."""
     stage = part.use.stage
     sign = "Σ " if part.gradients.size > 1 else ""
-    by = letters(part.site.values.experiment, stage, part.use.place)
+    by = bind(part.site.values.experiment, stage).letters_by(part.use.place)
     return f"{sign}∂/∂{stage_symbol(stage)}" + (f" · {by}" if by else "")
 
 

@@ -1,28 +1,15 @@
-"""`LOCAL`: the derivatives of a stage's cells by one cell that they read, one function for each stage.
-
-Each takes the values of the site and a `Use`, and returns one derivative for every cell of the use.
-"""
+"""`Use`: the cells of a stage that read a cell, and their derivatives by it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
-from attnviz.core.special import NUMPY_SPECIAL
-from attnviz.explain.formulas.block import transform_of
 from attnviz.model.binding import bind
-from attnviz.model.operands.matrices import (
-    unembedding_array,
-    vectors_array,
-    vocabulary,
-)
 from attnviz.model.reading import Floats, Reading
-from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID, inputs
+from attnviz.model.stages import inputs
 from attnviz.operations.operation import At
 
 
@@ -74,105 +61,12 @@ class ReadOf:
         return self.reading.column(self._input(place), head, column)
 
 
-Local = Callable[[Reading, Use], Floats]
-
-
-def _ones(reading: Reading, use: Use) -> Floats:
-    return np.ones(use.shape)
-
-
-def _residual(reading: Reading, use: Use) -> Floats:
-    """1 by the stream, the factor of the residual connection by what is added."""
-    block = reading.experiment.block
-    assert block is not None
-    return np.full(use.shape, block.residual_scale if use.place else 1.0)
-
-
-def _gated(reading: Reading, use: Use) -> Floats:
-    """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
-    cell, place = use.cell, use.cell.column if use.place else min(use.cell.column, _gates(reading) - 1)
-    gate = reading.row("gate", cell.head, cell.row)[place]
-    share = float(NUMPY_SPECIAL.sigmoid(np.asarray(gate)))
-    if use.place == 0:
-        return np.full(use.shape, share)
-    source = inputs("gated", reading.site.stages)[0]
-    mixed = reading.row(source, cell.head, cell.row)[list(use.columns)]
-    return (mixed * share * (1 - share)).reshape(use.shape)
-
-
-def _gates(reading: Reading) -> int:
-    """Gates of one head."""
-    return reading.site.shape("gate")[-1]
-
-
-def _hidden(reading: Reading, use: Use) -> Floats:
-    """act′(up), or the derivatives of the gated unit by gate and by up."""
-    block, cell = reading.experiment.block, use.cell
-    assert block is not None and block.feed_forward is not None
-    activation = block.feed_forward.activation
-    read = sorted(inputs(use.stage, reading.site.stages))  # ffn_gate, ffn_up, or both routed
-    *gate, up = (np.asarray(reading.number(Cell(stage, cell.row, cell.column))) for stage in read)
-    if not gate:
-        return np.full(use.shape, float(ACTIVATION_BY_ID[activation].derivative(np, up, NUMPY_SPECIAL)))
-    both = GATED_UNIT_BY_ID[activation].derivatives(np, gate[0], up, NUMPY_SPECIAL)
-    return np.full(use.shape, float(both[cell.stage == read[1]]))
-
-
-def _transformed(reading: Reading, use: Use) -> Floats:
-    row = ACTIVATION_BY_ID[transform_of(reading.experiment).activation]
-    z = np.asarray(reading.number(use.cell))
-    return np.full(use.shape, float(row.derivative(np, z, NUMPY_SPECIAL)))
-
-
-def _logits(reading: Reading, use: Use) -> Floats:
-    """scale (1 − tanh²) W_U of each token, or its vector; by a token's vector, the output of each query."""
-    experiment, known = reading.experiment, reading.experiment.vocabulary
-    if experiment.readout == "vocabulary" and known is not None:
-        row = np.asarray(unembedding_array(known)[use.cell.column, list(use.columns)], dtype=np.float64)
-        found = known.logit_scale * row.reshape(use.shape)
-        if known.cap is None:
-            return found
-        logits = reading.row("logits", 0, use.cell.row)[list(use.columns)]
-        return found * (1 - (logits / known.cap) ** 2).reshape(use.shape)
-    if use.place == 0:
-        rows = [vocabulary(experiment)[1][column] for column in use.columns]
-        return vectors_array(experiment.vectors)[rows, use.cell.column].reshape(use.shape)
-    output = inputs("logits", reading.site.stages)[0]
-    return reading.column(output, 0, use.cell.column)[list(use.rows)].reshape(use.shape)
-
-
 def derivatives(reading: Reading, use: Use) -> Floats:
     """One derivative for every cell of a use."""
-    return LOCAL.get(use.stage, _by_operation)(reading, use)
-
-
-def _by_operation(reading: Reading, use: Use) -> Floats:
     return bind(reading.experiment, use.stage).derivatives(use, ReadOf(reading, use.stage))
 
 
-def letters(site: Site, stage: str, place: int) -> str:
-    """The derivative of a stage by one of its inputs in letters; empty where it is a number alone."""
-    if stage in LETTERS or STAGE_BY_ID[stage].made_by is None:
-        return LETTERS.get(stage, "")
-    return bind(site, stage).letters_by(place)
-
-
-LOCAL: dict[str, Local] = {
-    "x": _ones,
-    "gated": _gated,
-    "concatenated": _ones,
-    "residual_1": _residual,
-    "ffn_hidden": _hidden,
-    "residual_2": _residual,
-    "transform_hidden": _transformed,
-    "logits": _logits,
-}
-"""The derivatives of each stage by what it reads; stages that nothing computes have none."""
-
-LETTERS: dict[str, str] = {
-    "gated": "σ(g), y σ′(g)",
-    "ffn_hidden": "act′",
-    "transform_hidden": "act′",
-    "logits": "W_U",
-}
-"""The derivative of each stage in letters, where it has more than a number."""
+def corner(reading: Reading, cell: Cell, reader: str) -> str:
+    """Why the stage `reader` has no derivative by a cell, and which one is taken; empty where it has one."""
+    place = inputs(reader, reading.site.stages).index(cell.stage)
+    return bind(reading.experiment, reader).corner(place, cell, ReadOf(reading, reader))

@@ -106,7 +106,7 @@ def in_a_dictionary(name: str, array: NDArray[Any]) -> str:
 
 @dataclass
 class Asked:
-    """The request for the code of one stage of a site: what a row of `STAGE_CODE` reads and collects.
+    """The request for the code of one stage of a site: what a `Writer` reads and collects.
 
     `stages` are all of the site. `define` collects definitions, in the order of their use.
     """

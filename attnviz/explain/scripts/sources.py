@@ -141,6 +141,10 @@ def parameter(asked: Asked, path: str, name: str) -> str:
     if not weight.is_row and path.startswith("projections."):
         role: Any = path.removeprefix("projections.")
         return projection(asked, role, name)
+    written, transposes = weight.stored(site)
+    if weight.source(site) is written and written is not None:
+        own = explicit(asked, "E" if transposes else name, written)
+        return f"{own}.T" if transposes else own
     shape = weight.shape(site)
     return given(asked, name, weight.source(site), shape[1:] if weight.is_row else shape)
 

@@ -1,16 +1,17 @@
-"""`STAGE_CODE`: the lines of NumPy or PyTorch that compute each stage of a site."""
+"""The lines of NumPy or PyTorch that compute each stage of a site, as its operation writes them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.phrases import named
-from attnviz.explain.formulas.block import transform_of
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.explain.scripts import scores
 from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, note
@@ -20,126 +21,12 @@ from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
 from attnviz.explain.scripts.rotation import define_angles
-from attnviz.explain.scripts.sources import explicit, parameter, table, vectors, with_row
-from attnviz.i18n import N_, _
+from attnviz.explain.scripts.sources import parameter, table, vectors
+from attnviz.i18n import _
 from attnviz.model.binding import bind
-from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.sites.stages import site_stages, stage_shape
-from attnviz.model.spec.block import FeedForward
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
-
-Row = Callable[[Asked], Code]
-
-BEFORE = N_("the result of the previous layer")
-ENCODED = N_("the result of the encoder")
-DISTINCT = N_("one column for each distinct token")
-
-
-# --- inputs ----------------------------------------------------------------------------------------
-
-
-def _tokens(asked: Asked) -> Code:
-    return asked.done(
-        *f"tokens_embedded = {vectors(asked, 'tokens_embedded', asked.site.vectors)}".split("\n")
-    )
-
-
-def _layer_input(asked: Asked) -> Code:
-    return asked.done(f"layer_input = result{note(BEFORE)}")
-
-
-def _memory(asked: Asked) -> Code:
-    assert asked.site.memory is not None
-    made = (
-        f"encoded{note(ENCODED)}" if asked.is_encoded else vectors(asked, "memory", asked.site.memory.vectors)
-    )
-    asked.define("memory", *f"memory = {made}".split("\n"))
-    return asked.done()
-
-
-# --- after the mixture -----------------------------------------------------------------------------
-
-
-def _gated(asked: Asked) -> Code:
-    return asked.done(f"gated = {asked.reads[0]} * {sigmoid(asked)}(gate)")
-
-
-def _concatenated(asked: Asked) -> Code:
-    n_tokens, width = asked.shape
-    return asked.done(f"concatenated = {asked.library.join_heads(asked.reads[0], n_tokens, width)}")
-
-
-def _sum(asked: Asked) -> Code:
-    block, (past, made) = asked.site.block, asked.reads
-    assert block is not None
-    factor = "" if block.residual_scale == 1.0 else f"{block.residual_scale!r} * "
-    return asked.done(f"{asked.stage} = {past} + {factor}{made}")
-
-
-def _ffn(asked: Asked) -> FeedForward:
-    block = asked.site.block
-    assert block is not None
-    assert block.feed_forward is not None
-    return block.feed_forward
-
-
-def _ffn_hidden(asked: Asked) -> Code:
-    ffn = _ffn(asked)
-    if ffn.gated:
-        return asked.done(f"ffn_hidden = {GATED_CODE[ffn.activation](asked, *asked.reads)}")
-    return asked.done(f"ffn_hidden = {activated(asked, ffn.activation, asked.reads[0])}")
-
-
-# --- read-out --------------------------------------------------------------------------------------
-
-
-def _transform_hidden(asked: Asked) -> Code:
-    made = activated(asked, transform_of(asked.site).activation, "transform")
-    return asked.done(f"transform_hidden = {made}")
-
-
-def _logits(asked: Asked) -> Code:
-    site, read = asked.site, asked.reads[0]
-    known = site.vocabulary
-    if site.readout == "similarity" or known is None:
-        rows = list(vocabulary(site)[1])
-        chosen = "" if len(rows) == site.n_queries else f"[{rows}]"
-        return asked.done(f"logits = {read} @ tokens_embedded{chosen}.T{note(DISTINCT)}")
-    product = f"{read} @ {_unembedding(asked)}"
-    lines = [f"logits = {with_row(asked, product, '+', 'b_U', known.bias, known.n_logits)}"]
-    if known.logit_scale != 1.0:
-        lines.append(f"logits = logits * {known.logit_scale!r}")
-    if known.cap is not None:
-        lines.append(f"logits = {known.cap!r} * {asked.xp}.tanh(logits / {known.cap!r})")
-    return asked.done(*lines)
-
-
-def _unembedding(asked: Asked) -> str:
-    """Define W_U: a matrix of its own, or the embedding E transposed."""
-    known = asked.site.vocabulary
-    assert known is not None
-    if known.unembedding is not None:
-        return explicit(asked, "W_U", known.unembedding)
-    return f"{explicit(asked, 'E', known.embedding)}.T"
-
-
-# --- the table -------------------------------------------------------------------------------------
-
-STAGE_CODE: dict[str, Row] = {
-    "tokens_embedded": _tokens,
-    "layer_input": _layer_input,
-    "x": position_code,
-    "memory": _memory,
-    "gated": _gated,
-    "concatenated": _concatenated,
-    "residual_1": _sum,
-    "ffn_hidden": _ffn_hidden,
-    "residual_2": _sum,
-    "transform_hidden": _transform_hidden,
-    "logits": _logits,
-}
-
 
 ADDENDS: dict[str, Callable[[Asked], str]] = {
     "position": position_addend,
@@ -197,8 +84,8 @@ class Writer:
 
     def side_by_side(self, array: str) -> str:
         """The expression of heads of the stage that stand side by side."""
-        n_heads, n_tokens, width = self.asked.shape
-        return self.asked.library.join_heads(array, n_tokens, n_heads * width)
+        *heads, n_tokens, width = self.asked.shape
+        return self.asked.library.join_heads(array, n_tokens, math.prod(heads) * width)
 
     def in_every_head(self, array: str) -> str:
         """The expression of an array that all heads share."""
@@ -250,6 +137,23 @@ class Writer:
         """The expression of the heads of arrays, one array after the other."""
         return f"{self.asked.library.join}(({', '.join(parts)}))"
 
+    def activated(self, kind: str, array: str) -> str:
+        """The expression of an activation, by its id."""
+        return activated(self.asked, kind, array)
+
+    def gated(self, kind: str, gate: str, up: str) -> str:
+        """The expression of a gated unit, by its id."""
+        return GATED_CODE[kind](self.asked, gate, up)
+
+    @property
+    def is_encoded(self) -> bool:
+        """True if the memory is the result of an encoder."""
+        return self.asked.is_encoded
+
+    def vectors(self, path: str) -> str:
+        """The expression of vectors of the document, perhaps in several lines."""
+        return vectors(self.asked, self.stage, attrgetter(path)(self.asked.site))
+
     def of_position(self) -> tuple[str, ...]:
         """The lines of the stage that the position of the document adds."""
         return position_code(self.asked).lines
@@ -257,10 +161,6 @@ class Writer:
     def addend(self) -> str:
         """Define what is added to a score; returns its expression with its sign."""
         return ADDENDS[STAGE_BY_ID[self.stage].operands](self.asked)
-
-
-def _by_operation(asked: Asked) -> Code:
-    return asked.done(*bind(asked.site, asked.stage).code(Writer(asked)))
 
 
 def stage_code(
@@ -275,7 +175,7 @@ def stage_code(
     if stage not in stages:
         raise KeyError(stage)
     asked = Asked(site, stage, stages, library, is_encoded, keep)
-    code = STAGE_CODE.get(stage, _by_operation)(asked)
+    code = asked.done(*bind(site, stage).code(Writer(asked)))
     return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 
 

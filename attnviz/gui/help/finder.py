@@ -15,7 +15,6 @@ from attnviz.gui.help.sources import SOURCES, Source
 from attnviz.gui.help.texts import (
     CONTROL_HELP,
     HEAD_HELP,
-    RULE_HELP,
     STAGE_HELP,
     TOKEN_HELP,
     Help,
@@ -56,11 +55,9 @@ def help_of(surface: Surface, target: Target) -> Shown | None:
 
 
 def stage_help(stage: str) -> Help:
-    """The help of a stage: its own, or that of its operation or rule."""
+    """The help of a stage: its own, or that of its operation."""
     made_by = STAGE_BY_ID[stage].made_by
-    if stage in STAGE_HELP or made_by is None:
-        return STAGE_HELP.get(stage) or RULE_HELP[STAGE_BY_ID[stage].rule]
-    return Help(made_by.help, made_by.cites)
+    return STAGE_HELP.get(stage) or Help(made_by.help, made_by.cites)
 
 
 def _of_target(surface: Surface, target: Target) -> Shown | None:

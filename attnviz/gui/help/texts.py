@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from attnviz.i18n import N_
-from attnviz.model.stages import STAGES, Rule
+from attnviz.model.stages import STAGES
 
 
 class Help(NamedTuple):
@@ -16,14 +16,7 @@ class Help(NamedTuple):
 
 
 STAGE_HELP = {stage.id: Help(stage.help, stage.cites) for stage in STAGES if stage.help}
-"""Stages with a sentence of their own; the others take that of their operation or rule."""
-
-RULE_HELP: dict[Rule, Help] = {
-    "given": Help(N_("Vectors that are given and not computed.")),
-    "same_cell": Help(N_("Each number is computed from the number at the same place of its inputs.")),
-    "join_heads": Help(N_("The rows of all heads stand side by side."), "attention"),
-    "qd,wd->qw": Help(N_("Each number is the dot product of an output with the vector of a token.")),
-}
+"""Stages with a sentence of their own; the others take that of their operation."""
 
 TOKEN_HELP = Help(N_("A token: the unit of text that has one vector. Its position counts from 0."))
 HEAD_HELP = Help(

@@ -24,7 +24,7 @@ from attnviz.gui.context.target import Target
 from attnviz.gui.help.card import HelpCard
 from attnviz.gui.help.finder import help_at, help_of, stage_help
 from attnviz.gui.help.sources import SOURCES
-from attnviz.gui.help.texts import CONTROL_HELP, RULE_HELP, STAGE_HELP, Help
+from attnviz.gui.help.texts import CONTROL_HELP, STAGE_HELP, Help
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.document_text import DocumentText
@@ -36,9 +36,8 @@ from attnviz.model.stages import STAGES
 TEXTS = (
     *(Help(row.help, row.cites) for row in PANELS),
     *STAGE_HELP.values(),
-    *RULE_HELP.values(),
     *CONTROL_HELP.values(),
-    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES if row.made_by is not None),
+    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES),
 )
 
 

@@ -297,5 +297,4 @@ def operation(site: SiteTrace, stage: str) -> str:
         sign, _number, written = experiment.scale.step(experiment.d_qk)
         heat = "" if experiment.temperature == 1.0 else f"÷{experiment.temperature:.3g}"
         return " ".join(part for part in (sign + written, heat) if part)
-    label = "" if STAGE_BY_ID[stage].made_by is None else bind(experiment, stage).label
-    return label or stage_operation(experiment, stage)
+    return bind(experiment, stage).label or stage_operation(experiment, stage)
