@@ -16,15 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.checkpoints.families.family import (
-    Array,
-    Config,
-    Family,
-    Ignored,
-    Sizes,
-    Tensor,
-    as_stored,
-)
+from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor, as_stored
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, PART_NUMBERS, widened

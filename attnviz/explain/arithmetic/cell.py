@@ -17,15 +17,8 @@ from attnviz.explain.arithmetic.edits import edited_lines
 from attnviz.explain.arithmetic.numbers import CellNumbers
 from attnviz.explain.arithmetic.positions import x_lines
 from attnviz.explain.arithmetic.readout import logit_lines
-from attnviz.explain.arithmetic.scores import (
-    below,
-)
-from attnviz.explain.arithmetic.vectors import (
-    concatenated_lines,
-    gated_lines,
-    given_lines,
-    origin_of,
-)
+from attnviz.explain.arithmetic.scores import below
+from attnviz.explain.arithmetic.vectors import concatenated_lines, gated_lines, given_lines, origin_of
 from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.reading import Reading, stage_symbol

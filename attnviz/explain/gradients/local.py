@@ -14,11 +14,7 @@ from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
 from attnviz.explain.formulas.block import transform_of
 from attnviz.model.binding import bind
-from attnviz.model.operands.matrices import (
-    unembedding_array,
-    vectors_array,
-    vocabulary,
-)
+from attnviz.model.operands.matrices import unembedding_array, vectors_array, vocabulary
 from attnviz.model.reading import Floats, Reading
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
