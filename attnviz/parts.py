@@ -30,8 +30,7 @@ from attnviz.model.spec.positions import *
 from attnviz.model.spec.rows import *
 from attnviz.model.spec.sampling import *
 from attnviz.model.spec.scalings import *
-from attnviz.model.spec.source import DrawnTable as DrawnTable
-from attnviz.model.spec.source import WrittenTable as WrittenTable
+from attnviz.model.spec.source import *
 from attnviz.model.spec.vocabulary import *
 
 __all__ = sorted(name for name in globals() if name[0].isupper())

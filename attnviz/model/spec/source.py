@@ -1,4 +1,4 @@
-"""Sources of the numbers of a weight: the interface of every kind."""
+"""Sources of the numbers of a weight and of a learned table: the interface of every kind."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.bounds import Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value
+
+__all__ = ["DrawnTable", "WrittenTable"]
 
 
 class Source(Value, frozen=True):
