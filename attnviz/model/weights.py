@@ -33,15 +33,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.latent import LatentRole
-from attnviz.model.spec.parts import (
-    ROLES,
-    AdditiveMask,
-    Alibi,
-    Explicit,
-    ExplicitSinks,
-    Tied,
-    is_transposed,
-)
+from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied, is_transposed
 from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QComboBox,
-    QLayout,
-    QMainWindow,
-    QMenu,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLayout, QMainWindow, QMenu, QTabBar, QWidget
 
 from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
