@@ -122,16 +122,19 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
         with limited_threads(threads):
             return work_of_floor()
 
-    found: dict[str, Callable[[], Any]] = {"numpy": lambda: execute(given, "numpy"), FLOOR: limited_floor}
+    contenders: dict[str, Callable[[], Any]] = {
+        "numpy": lambda: execute(given, "numpy"),
+        FLOOR: limited_floor,
+    }
     if has_torch:
         from attnviz.bench.plain_torch import plain_torch, torch_threads
 
         plain, own = plain_torch(size, x, matrices), torch_threads()
-        found["torch"] = lambda: execute(given, "torch", "cpu")
-        found[PLAIN] = lambda: plain(threads)
+        contenders["torch"] = lambda: execute(given, "torch", "cpu")
+        contenders[PLAIN] = lambda: plain(threads)
         if own != threads:
-            found[AS_IT_COMES] = lambda: plain(own)
-    return found
+            contenders[AS_IT_COMES] = lambda: plain(own)
+    return contenders
 
 
 def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:

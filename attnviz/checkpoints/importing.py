@@ -39,7 +39,7 @@ from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.memory_map import Made
+from attnviz.model.spec.memory_map import Computed
 from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
 from attnviz.model.spec.view import View
@@ -379,9 +379,9 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(model: Blueprint, attention_only: bool, progress: Progress) -> ArraysOrMade:
+def _arrays(model: Blueprint, attention_only: bool, progress: Progress) -> ArraysOrComputed:
     """The numbers of each layer by path, and under None those in no layer."""
-    arrays: ArraysOrMade = {}
+    arrays: ArraysOrComputed = {}
     outside = _outside(model.layers[0])
     read = [one for one in model.planned if not attention_only or _is_in_first_attention(one, outside)]
     done, whole = 0, sum(one.stored.size for one in read)
@@ -393,14 +393,14 @@ def _arrays(model: Blueprint, attention_only: bool, progress: Progress) -> Array
     if model.family.prepare is None:
         return arrays
     prepared = {
-        key: {path: one.numbers() if isinstance(one, Made) else one for path, one in below.items()}
+        key: {path: one.numbers() if isinstance(one, Computed) else one for path, one in below.items()}
         for key, below in arrays.items()
     }
     model.family.prepare(model.config, model.sizes, prepared)
     return {key: dict(below) for key, below in prepared.items()}
 
 
-ArraysOrMade = dict[tuple[str, int | None], dict[str, Numbers]]
+ArraysOrComputed = dict[tuple[str, int | None], dict[str, Numbers]]
 """As `Arrays`, with numbers that are computed from a file's at each use."""
 
 

@@ -153,11 +153,11 @@ def decode_and_compare(
     began = time.perf_counter()
     full = execute(decoding.experiment, engine, device, check=whole, reserve=reserve)
     full_seconds = time.perf_counter() - began
-    found = compared(decoding, full, beside)
-    sizes = {stage: one.size for stage, one in found.items()}
+    comparison = compared(decoding, full, beside)
+    sizes = {stage: one.size for stage, one in comparison.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
-    differences = {stage: one.difference for stage, one in found.items()}
-    undefined = {stage: (one.undefined, one.total) for stage, one in found.items() if one.undefined}
+    differences = {stage: one.difference for stage, one in comparison.items()}
+    undefined = {stage: (one.undefined, one.total) for stage, one in comparison.items() if one.undefined}
     rows, stored, names = {}, {}, tuple(decoding.steps[0].sites)
     for index, name in enumerate(names):
         read.at(index / len(names))

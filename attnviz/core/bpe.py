@@ -188,8 +188,8 @@ class BytePairs:
     def _encoded(self, text: str, leading: LeadingSpace) -> list[int]:
         check_text(text)
         ids: list[int] = []
-        found, normal = self._added
-        for start, part, token in found.parts(text):
+        search, normal = self._added
+        for start, part, token in search.parts(text):
             if token is not None:
                 ids.append(self._id(token))
                 continue
@@ -289,12 +289,12 @@ class BytePairs:
     def _remember(self, piece: str) -> tuple[int, ...]:
         """Encode one pre-token and cache the ids: words recur."""
         if self.whole and piece in self._ids and piece not in self.special:
-            found: tuple[int, ...] = (self._ids[piece],)
+            ids: tuple[int, ...] = (self._ids[piece],)
         else:
-            found = tuple(self._ids[part] for part in merged(self._characters(piece), self._ranks))
+            ids = tuple(self._ids[part] for part in merged(self._characters(piece), self._ranks))
         if len(self._known) < _KNOWN_PIECES and len(piece) < 64:
-            self._known[piece] = found
-        return found
+            self._known[piece] = ids
+        return ids
 
     def _characters(self, piece: str) -> Iterator[str]:
         for character in piece:
@@ -321,13 +321,13 @@ def joined(
     data = b""
     for index, (before, token) in enumerate(pairwise(("", *tokens))):
         is_named = token in special and token in added
-        found = token.encode("utf-8", errors="surrogatepass") if is_named else bytes_of(token)
+        encoded = token.encode("utf-8", errors="surrogatepass") if is_named else bytes_of(token)
         if leading == "always" and added.get(token):
-            found = b" " + found  # a normalised part begins with the space, and so does the token in it
+            encoded = b" " + encoded  # a normalised part begins with the space, and so does the token in it
         begins = leading != "never" if not index else leading == "always" and added.get(before) is False
         if begins and added.get(token) is not False:
-            found = found.removeprefix(b" ")
-        data += b" " + found if index and has_space(before, token) else found
+            encoded = encoded.removeprefix(b" ")
+        data += b" " + encoded if index and has_space(before, token) else encoded
     return shown_bytes(data)
 
 
@@ -344,7 +344,7 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
         rank = ranks.get((texts[left], texts[right])) if right < len(texts) else None
         return None if rank is None else (rank, left, texts[left], texts[right])
 
-    queue = [found for found in map(offer, range(len(texts))) if found]
+    queue = [offered for offered in map(offer, range(len(texts))) if offered]
     heapify(queue)
     while queue:
         _rank, left, first, second = heappop(queue)
@@ -356,9 +356,9 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
         if after[left] < len(texts):
             before[after[left]] = left
         for start in (before[left], left):
-            found = offer(start) if start >= 0 else None
-            if found:
-                heappush(queue, found)
+            offered = offer(start) if start >= 0 else None
+            if offered:
+                heappush(queue, offered)
     return [text for text in texts if text]
 
 

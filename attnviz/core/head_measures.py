@@ -16,7 +16,7 @@ def entropy_bits(weights: NDArray[np.floating]) -> NDArray[np.float64]:
     log₂ n if n keys share alike. A row that sums to less than one, as with a sink, is divided by its sum
     first. NaN for a row without weight, with a negative weight or with one that is not finite.
     """
-    found = np.empty(len(weights))
+    entropies = np.empty(len(weights))
     step = max(1, _CELLS // max(1, weights.shape[1]))
     with np.errstate(all="ignore"):
         for start in range(0, len(weights), step):
@@ -27,8 +27,8 @@ def entropy_bits(weights: NDArray[np.floating]) -> NDArray[np.float64]:
             terms = np.multiply(shares, np.log2(terms, out=terms), out=terms)
             bits = np.maximum(-terms.sum(axis=1), 0.0)
             has_weight = np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
-            found[start : start + step] = np.where(has_weight, bits, np.nan)
-    return found
+            entropies[start : start + step] = np.where(has_weight, bits, np.nan)
+    return entropies
 
 
 def effective_count(bits: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,8 +57,8 @@ def _byte_level(text: str) -> Iterator[str]:
     classes = "".join(map(class_of, text))
     at = 0
     while at < len(text):
-        found = _CONTRACTION.match(text, at)
-        end = found.end() if found else _end_of_run(classes, at)
+        contraction = _CONTRACTION.match(text, at)
+        end = contraction.end() if contraction else _end_of_run(classes, at)
         yield "".join(ALPHABET[byte] for byte in text[at:end].encode())
         at = end
 

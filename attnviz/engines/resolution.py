@@ -16,10 +16,7 @@ from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
-from attnviz.model.operands.matrices import (
-    vectors_array,
-    vocabulary,
-)
+from attnviz.model.operands.matrices import vectors_array, vocabulary
 from attnviz.model.sites.stages import score_stages, site_stages
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site

@@ -4,6 +4,8 @@ A state change is a pure function of the old document; panels compare old and ne
 differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
 all edits of one gesture share it. The history crosses documents: each open one is a chapter. What the mouse
 and the player do is a frozen record each, `Pointer` and `Player`, changed and told in the same way.
+
+Over 500 lines because everything that reads or changes the one state stands beside the signal that tells it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """`STAGES`: the one table of computed arrays, in data-flow order.
 
-The pipeline strip, the inspector, linked hover, figures, the command line and the tests read it. Past 500
-lines because each stage is one row with all that is known of it.
+The pipeline strip, the inspector, linked hover, figures, the command line and the tests read it.
+
+Over 500 lines because each stage is one row with all that is known of it.
 """
 
 from __future__ import annotations

@@ -8,14 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from attnviz.core.block import (
-    layer_norm,
-    length_norm,
-    pull_layer_norm,
-    pull_length,
-    pull_rms_norm,
-    rms_norm,
-)
+from attnviz.core.block import layer_norm, length_norm, pull_layer_norm, pull_length, pull_rms_norm, rms_norm
 from attnviz.core.dims import Array, in_heads, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.difference import halves, rejoined

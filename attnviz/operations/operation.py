@@ -2,6 +2,8 @@
 
 An operation is a frozen record of its operands. It gets arrays and numbers, never a site, a trace or a
 document: `model/binding.py` makes it for a stage of a site, engines and explanations ask it.
+
+Over 500 lines because the base class states all questions that an operation answers.
 """
 
 from __future__ import annotations

@@ -35,9 +35,9 @@ def repeat_of(site: SiteTrace, stage: str) -> Repeat | None:
     """The stage that a score-shaped stage repeats in every head; None if it has numbers of its own."""
     for source in inputs(stage, site.stages):
         if STAGE_BY_ID[stage].score_shaped and STAGE_BY_ID[source].axes == STAGE_BY_ID[stage].axes:
-            found = _repeat(site, source, stage)
-            if found is not None:
-                return found
+            repeat = _repeat(site, source, stage)
+            if repeat is not None:
+                return repeat
     return None
 
 
@@ -125,12 +125,12 @@ def contents(trace: Trace, shown: str) -> dict[str, tuple[Content, ...]]:
     precision; else, besides the weights of the selected site, as many stages as fit: weights first, then
     those of the selected site, then those of heads, then the smaller ones.
     """
-    found = [content for name in trace.sites for content in _of_site(trace.site(name))]
-    if not _fits(found):
-        found = [_halved(content) for content in found]
-    kept = {one.name for one in found} if _fits(found) else _fitting(found, shown)
+    stored = [content for name in trace.sites for content in _of_site(trace.site(name))]
+    if not _fits(stored):
+        stored = [_halved(content) for content in stored]
+    kept = {one.name for one in stored} if _fits(stored) else _fitting(stored, shown)
     return {
-        name: tuple(one for one in found if one.site.name == name and one.name in kept)
+        name: tuple(one for one in stored if one.site.name == name and one.name in kept)
         for name in trace.sites
     }
 

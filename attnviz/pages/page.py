@@ -95,7 +95,7 @@ TOP = 5
 
 def steps(decoding: Decoding) -> list[dict[str, Any]]:
     """The tokens of a decoding, the probability of each generated one, and what could follow it."""
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     before: Any = None
     names, vocabulary = decoding.vocabulary, decoding.experiment.vocabulary
     for step in decoding.steps:
@@ -103,7 +103,7 @@ def steps(decoding: Decoding) -> list[dict[str, Any]]:
         if step.generated and before is not None and step.token in names:
             probability = float(before[names.index(step.token)])
         order: Any = np.argsort(-step.probabilities, kind="stable")[:TOP] if len(step.probabilities) else []
-        found.append(
+        rows.append(
             {
                 "token": shown_token(vocabulary, step.token),
                 "p": probability,
@@ -111,7 +111,7 @@ def steps(decoding: Decoding) -> list[dict[str, Any]]:
             }
         )
         before = step.probabilities if len(step.probabilities) else None
-    return found
+    return rows
 
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _parts(document: Document, trace: Trace, decoding: Decoding | None) -> dict[
 
 def _filled(parts: dict[str, str]) -> str:
     # In one pass: no part is searched for the name of another.
-    return re.sub(r"\{(\w+)\}", lambda found: parts[found[1]], _resource("page.html"))
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _resource("page.html"))
 
 
 def save_page(

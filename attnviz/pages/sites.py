@@ -57,11 +57,11 @@ class Blocks:
     def elements(self, first: Iterable[int]) -> tuple[str, str]:
         """The elements of a page: those of the numbers in `first`, and all others."""
         wanted = set(first)
-        found: tuple[list[str], list[str]] = ([], [])
+        parts: tuple[list[str], list[str]] = ([], [])
         for number, text in enumerate(self._texts):
             element = f'<script type="application/octet-stream" data-block="{number}">{text}</script>\n'
-            found[number not in wanted].append(element)
-        return "".join(found[0]), "".join(found[1])
+            parts[number not in wanted].append(element)
+        return "".join(parts[0]), "".join(parts[1])
 
     def _append(self, data: bytes) -> int:
         self._texts.append(b64encode(zlib.compress(data, LEVEL)).decode("ascii"))
@@ -73,11 +73,11 @@ Floats = NDArray[Any]
 
 def in_each_language(say: Callable[[], Any]) -> dict[str, Any]:
     """The result of `say` in every language of the program."""
-    found = {}
+    texts = {}
     for language in i18n.LANGUAGES:
         with i18n.language(language.code):
-            found[language.code] = say()
-    return found
+            texts[language.code] = say()
+    return texts
 
 
 def site_record(

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attnviz.core.entropy import entropy_bits
-from attnviz.core.legibility import better_range
 
+from attnviz.core.head_measures import entropy_bits
 from attnviz.core.head_scores import HEAD_SCORES, Head, Repeats
-from attnviz.core.levels import RANGES, levels
+from attnviz.core.levels import RANGES, better_range, levels
 from attnviz.core.matrix import (
     AnyMatrix,
     Matrix,

@@ -9,15 +9,7 @@ from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.explain.position_curves import (
-    CURVE_ROWS,
-    Curve,
-    candidates,
-    curves,
-    distances,
-    kind_of,
-    wave,
-)
+from attnviz.explain.position_curves import CURVE_ROWS, Curve, candidates, curves, distances, kind_of, wave
 from attnviz.explain.score_pair import Pair
 from attnviz.model.positions import POSITIONS
 from attnviz.model.scalings import SCALINGS

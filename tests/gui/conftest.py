@@ -60,6 +60,7 @@ def own_look(qapp: QApplication) -> Iterator[None]:
     yield
     for translator in set(qapp.findChildren(QTranslator)) - translators:
         qapp.removeTranslator(translator)
+        translator.setParent(None)  # the next test finds none
         translator.deleteLater()
     qapp.setStyleSheet(sheet)
     qapp.setPalette(palette)

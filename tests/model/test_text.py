@@ -12,15 +12,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.vocabulary import Vocabulary
-from attnviz.model.text import (
-    Face,
-    faces,
-    join_text,
-    likely_splitting,
-    shown_token,
-    split_text,
-    splittings,
-)
+from attnviz.model.text import Face, faces, join_text, likely_splitting, shown_token, split_text, splittings
 
 NAMES = ("<s>", "</s>", "<pad>", "the", " the", " cat", "\n", *map(byte_token, range(256)))
 PIECES = Pieces("words", whole_words=True, special=("<pad>",))

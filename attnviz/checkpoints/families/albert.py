@@ -7,13 +7,7 @@ Every token has the first type, whose row is part of the position table here.
 from __future__ import annotations
 
 from attnviz.checkpoints.families.bert import KEYS as BERT_KEYS
-from attnviz.checkpoints.families.bert import (
-    TOKEN_TYPES,
-    add_first_type,
-    encoder_sizes,
-    layer,
-    layer_norm,
-)
+from attnviz.checkpoints.families.bert import TOKEN_TYPES, add_first_type, encoder_sizes, layer, layer_norm
 from attnviz.checkpoints.families.family import (
     ACTIVATIONS,
     Around,

@@ -11,12 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families import decoder
-from attnviz.checkpoints.families.decoder import (
-    Decoder,
-    attention,
-    layer_norm,
-    two_maps,
-)
+from attnviz.checkpoints.families.decoder import Decoder, attention, layer_norm, two_maps
 from attnviz.checkpoints.families.family import (
     Around,
     Config,

@@ -10,12 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnviz.checkpoints.families import decoder
-from attnviz.checkpoints.families.decoder import (
-    Decoder,
-    heads,
-    rotation,
-    two_maps,
-)
+from attnviz.checkpoints.families.decoder import Decoder, heads, rotation, two_maps
 from attnviz.checkpoints.families.family import (
     QKV,
     QKV_BIAS,

@@ -16,12 +16,7 @@ from attnviz.checkpoints.families.decoder import (
     gains,
     rotation,
 )
-from attnviz.checkpoints.families.family import (
-    flag,
-    has_attention_bias,
-    never,
-    positive,
-)
+from attnviz.checkpoints.families.family import flag, has_attention_bias, never, positive
 
 KEYS = (
     *decoder_keys(131_072, n_kv_heads=2, d_head=128),

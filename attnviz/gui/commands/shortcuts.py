@@ -6,14 +6,7 @@ import re
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QKeySequence
-from PySide6.QtWidgets import (
-    QDialogButtonBox,
-    QGridLayout,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from attnviz.core.phrases import enumerated
 from attnviz.gui.commands.actions import ACTIONS, MENUS

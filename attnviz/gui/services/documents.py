@@ -23,13 +23,7 @@ from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import CARRYING, is_carrier
-from attnviz.model.io.files import (
-    INLINE_NUMBERS,
-    JSON_SUFFIX,
-    SURVEY_SUFFIX,
-    TENSORS_SUFFIX,
-    number_count,
-)
+from attnviz.model.io.files import INLINE_NUMBERS, JSON_SUFFIX, SURVEY_SUFFIX, TENSORS_SUFFIX, number_count
 from attnviz.model.io.stamp import Stamp, stamped
 from attnviz.model.io.titles import as_shown, translated
 from attnviz.model.io.turns import ChangedOnDisk

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QApplication,
-    QDockWidget,
-    QHBoxLayout,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme

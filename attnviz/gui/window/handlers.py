@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
-from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.commands.surface import Surface
 from attnviz.gui.look import look
 from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
@@ -23,10 +22,10 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LessonLive
 from attnviz.gui.window.presentation import ENLARGED, Presentation
+from attnviz.gui.window.stepping import step_head, step_preset, step_site, step_stage
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.edit.chapters import Chapter
-from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
@@ -232,19 +231,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_next_head(self) -> None:
-        self._step_head(1)
+        step_head(self._store, 1)
 
     @Slot()
     def on_previous_head(self) -> None:
-        self._step_head(-1)
+        step_head(self._store, -1)
 
     @Slot()
     def on_next_stage(self) -> None:
-        self._step_stage(1)
+        step_stage(self._store, 1)
 
     @Slot()
     def on_previous_stage(self) -> None:
-        self._step_stage(-1)
+        step_stage(self._store, -1)
 
     @Slot()
     def on_next_layer(self) -> None:
@@ -260,9 +259,9 @@ class Handlers(QObject):
         if self._lessons.is_shown:
             self._lessons.go_by(step)
         elif not self._workspaces.enlarged:
-            self._step_site(step)
+            step_site(self._store, step)
         elif not self._step_word(step):
-            self._step_preset(step)
+            step_preset(self._store, self._documents, step)
 
     @Slot()
     def on_next_word(self) -> None:
@@ -361,39 +360,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_next_preset(self) -> None:
-        self._step_preset(1)
+        step_preset(self._store, self._documents, 1)
 
     @Slot()
     def on_previous_preset(self) -> None:
-        self._step_preset(-1)
-
-    def _step_preset(self, step: int) -> None:
-        """Open the preset after or before the present one, in the order of the menu."""
-        title = self._store.document.title
-        titles = [preset.title for preset in PRESETS]
-        place = titles.index(title) + step if title in titles else 0 if step > 0 else len(titles) - 1
-        if 0 <= place < len(titles):
-            self._documents.open_preset(PRESETS[place].id)
-
-    def _step_head(self, step: int) -> None:
-        store = self._store
-        n_heads = store.attention.heads.n_heads
-        store.look(head=(min(store.document.view.head, n_heads - 1) + step) % n_heads)
-
-    def _step_site(self, step: int) -> None:
-        store = self._store
-        names = site_names(store.experiment)
-        index = names.index(store.document.site) + step
-        store.look(site=names[min(max(index, 0), len(names) - 1)])
-
-    def _step_stage(self, step: int) -> None:
-        store = self._store
-        if store.trace is None:
-            return
-        stages = store.shown_site.stages
-        now = store.document.view.stage
-        index = stages.index(now) if now in stages else 0
-        store.look(stage=stages[(index + step) % len(stages)])
+        step_preset(self._store, self._documents, -1)
 
     # --- decoding
 

@@ -13,15 +13,7 @@ from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, Block, FeedForwa
 from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import (
-    ROLES,
-    Explicit,
-    Heads,
-    Projections,
-    QKNorm,
-    Role,
-    is_transposed,
-)
+from attnviz.model.spec.parts import ROLES, Explicit, Heads, Projections, QKNorm, Role, is_transposed
 from attnviz.model.spec.site import Site, sizes
 from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform, Vocabulary
 

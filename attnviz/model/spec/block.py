@@ -11,13 +11,7 @@ from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, Seeded
 from attnviz.model.spec.rows import Row, check_row
-from attnviz.model.spec.value import (
-    Refusal,
-    Value,
-    check_drawn,
-    refuse,
-    require,
-)
+from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require
 
 __all__ = [
     "Block",

@@ -214,8 +214,8 @@ class LongRope(Stretch, frozen=True, tag_field="kind", tag="longrope"):
     def check_pairs(self, count: int) -> None:
         at_most = Message("must have length {n} or less, one number for each rotated pair", n=count)
         for name in ("short_factor", "long_factor"):
-            found = len(getattr(self, name))
-            require(found <= count, f"{self.where}{name}", of_length(found), at_most)
+            count_given = len(getattr(self, name))
+            require(count_given <= count, f"{self.where}{name}", of_length(count_given), at_most)
 
     def cut_to(self, count: int) -> LongRope:
         short, long = self.short_factor[:count], self.long_factor[:count]

@@ -1,4 +1,4 @@
-"""Sources of the numbers of a weight: the interface of every kind."""
+"""Sources of the numbers of a weight and of a learned table: the interface of every kind."""
 
 from __future__ import annotations
 

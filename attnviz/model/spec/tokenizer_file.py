@@ -203,10 +203,10 @@ class TokenizerFile:
             raise InputError(_refused[self._key])
         try:
             with kept_process() as process:
-                found = process.ask("encode", key=self._key, text=text, adds=adds)
-                if found is None:
+                ids = process.ask("encode", key=self._key, text=text, adds=adds)
+                if ids is None:
                     process.ask("load", key=self._key, text=self.text)
-                    found = process.ask("encode", key=self._key, text=text, adds=adds)
+                    ids = process.ask("encode", key=self._key, text=text, adds=adds)
         except Exceeded as error:
             needs = Message("The tokenizer needs {limits} for this text.", limits=error.message)
             _refused[self._key] = needs
@@ -214,7 +214,7 @@ class TokenizerFile:
         except TaskError as error:
             says = Message("The tokenizer cannot encode this text; it says: {error}", error=error.message)
             raise InputError(NO_FORM if error.task == "load" else says) from None
-        return list(found)
+        return list(ids)
 
 
 _refused: dict[str, Message] = {}

@@ -16,12 +16,7 @@ from attnviz.model.spec.parts import BIAS, Seeded
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.tokenizer_file import LONGEST
-from attnviz.model.spec.value import (
-    Value,
-    check_drawn,
-    check_texts,
-    require,
-)
+from attnviz.model.spec.value import Value, check_drawn, check_texts, require
 
 __all__ = [
     "Classes",

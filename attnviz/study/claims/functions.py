@@ -215,18 +215,18 @@ class Function:
 
     def value(self, budget: Budget, arguments: Sequence[Value]) -> Value:
         """The result. Raises `InputError` for arguments past their bounds, and for too much work."""
-        found = [self._parameter(index).read(self.id, one) for index, one in enumerate(arguments)]
-        self.spend(budget, *found)
+        values = [self._parameter(index).read(self.id, one) for index, one in enumerate(arguments)]
+        self.spend(budget, *values)
         try:
             with np.errstate(all="ignore"):
-                computed = self.compute(*found)
+                computed = self.compute(*values)
         except InputError:
             raise
         except (TypeError, ValueError, IndexError):
             raise InputError(
                 Message("The function {name} must have arrays of compatible shapes.", name=self.id)
             ) from None
-        return bool(computed) if self.gives(len(found)) == "truth" else floats(computed)
+        return bool(computed) if self.gives(len(values)) == "truth" else floats(computed)
 
     def _parameter(self, index: int) -> Parameter:
         return self.parameters[min(index, len(self.parameters) - 1)]

@@ -146,8 +146,8 @@ def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contras
             )
         )
     sides = tuple(_side(one, stage, index, rows, columns) for index, one in enumerate((first, second)))
-    found = _compared(stage, sides[0], sides[1])
-    return replace(found, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
+    compared = _compared(stage, sides[0], sides[1])
+    return replace(compared, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
 
 
 def nearest_common(stage: str, lacking: Sequence[str], having: Sequence[str]) -> str:

@@ -185,19 +185,21 @@ class Difference:
 
 def differences(first: Experiment, second: Experiment) -> tuple[Difference, ...]:
     """Every field with two values, in the order of the document; equal changes of several layers are one."""
-    found: dict[tuple[Any, ...], Difference] = {}
+    by_values: dict[tuple[Any, ...], Difference] = {}
     for one in _walk("", (), None, first, second):
         match = _LAYER.match(one.path)
         if match is None:
-            found[one.path,] = one
+            by_values[one.path,] = one
             continue
         stack, layer = match[1], int(match[2])
         key = stack, one.path[match.end() :], repr(one.first), repr(one.second)
-        before = found[key].layers if key in found else ()
+        before = by_values[key].layers if key in by_values else ()
         n_layers = len(getattr(second, stack))
-        path = found[key].path if key in found else one.path
-        found[key] = Difference(path, one.owners, one.row, one.first, one.second, (*before, layer), n_layers)
-    return tuple(found.values())
+        path = by_values[key].path if key in by_values else one.path
+        by_values[key] = Difference(
+            path, one.owners, one.row, one.first, one.second, (*before, layer), n_layers
+        )
+    return tuple(by_values.values())
 
 
 def _walk(

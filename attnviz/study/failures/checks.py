@@ -55,9 +55,9 @@ def first_finding(trace: Trace, check: Cancel = never_cancelled, lost: str = "")
     for name in trace.sites:
         check()
         site = trace.site(name)
-        found = [finding for row in wanted for finding in row.find(trace, site)]
-        if found:
-            return min(found, key=lambda finding: site.stages.index(finding.stage))
+        findings = [finding for row in wanted for finding in row.find(trace, site)]
+        if findings:
+            return min(findings, key=lambda finding: site.stages.index(finding.stage))
     return None
 
 
@@ -210,13 +210,13 @@ def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
     block = site.experiment.block
     if block is None or block.placement != "post" or not block.residual:
         return []
-    found = []
+    spreads = []
     for stage, norm in (("residual_1", block.norm_1), ("residual_2", block.norm_2)):
         if stage in site.stages and norm is not None:
             x = taken(site.matrix(stage, keep=False)).astype(np.float64)
             x = x - x.mean(axis=1, keepdims=True) if norm.kind == "layer" else x
-            found.append(np.sqrt((x * x).mean(axis=1) + norm.eps))
-    return found
+            spreads.append(np.sqrt((x * x).mean(axis=1) + norm.eps))
+    return spreads
 
 
 def _visible(site: SiteTrace, head: int) -> NDArray[np.int64]:

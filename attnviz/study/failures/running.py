@@ -36,10 +36,10 @@ def first_failure(
     if lost == MOVED and before is not None:
         return moved(execute(before, trace.engine, trace.device, check=check, reserve=reserve), trace)
     is_decoded = failure is not None and not lost
-    found = None if is_decoded else first_finding(trace, check, lost)
+    finding = None if is_decoded else first_finding(trace, check, lost)
     writing = trace.experiment.writing
-    if found is not None or writing is None or _is_exact(type(writing.cache)):
-        return found
+    if finding is not None or writing is None or _is_exact(type(writing.cache)):
+        return finding
     decoded = decode_and_compare(trace.experiment, trace.engine, trace.device, check, reserve)
     name = decoded.first_beyond
     if name is None:
@@ -62,11 +62,11 @@ def mended(present: Experiment, before: Experiment, broken: Experiment) -> Exper
     Where undo has led to a state that has no place for it, such as one with other stacks, `present` itself.
     """
     try:
-        made = _mended(present, before, broken)
+        whole = _mended(present, before, broken)
     except ValueError:
         return present
-    assert isinstance(made, Experiment)
-    return made
+    assert isinstance(whole, Experiment)
+    return whole
 
 
 def _mended(present: Any, before: Any, broken: Any) -> Any:

@@ -68,10 +68,10 @@ class Group:
 
 def groups(experiment: Experiment) -> tuple[Group, ...]:
     """The attentions of an experiment, one group for each stack and kind."""
-    found: dict[tuple[str, str], list[Place]] = {}
+    by_kind: dict[tuple[str, str], list[Place]] = {}
     for place in places(experiment):
-        found.setdefault((place.stack, place.kind), []).append(place)
-    return tuple(Group(stack, kind, tuple(own)) for (stack, kind), own in found.items())
+        by_kind.setdefault((place.stack, place.kind), []).append(place)
+    return tuple(Group(stack, kind, tuple(own)) for (stack, kind), own in by_kind.items())
 
 
 def grid_stage(site: SiteTrace, wanted: str) -> str:

@@ -40,12 +40,12 @@ def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancell
 
     Raises `InputError` for a scene or a claim that is not valid.
     """
-    found = []
+    verdicts = []
     for step in group.steps:
         if step.claim:
             check()
-            found.append(_judged(step, preset, run))
-    return tuple(found)
+            verdicts.append(_judged(step, preset, run))
+    return tuple(verdicts)
 
 
 def _judged(step: Step, preset: Preset, run: Run) -> Judged:

@@ -28,15 +28,7 @@ from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.text import join_text, likely_splitting
 
 tokenizers = pytest.importorskip("tokenizers")
-from tokenizers import (  # noqa: E402
-    AddedToken,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
 CORPUS = ["the cat sat on the mat", "a dog and a cat", "don't go, 12 of 345", "naïve café 你好"] * 5
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()

@@ -25,16 +25,7 @@ from attnviz.study.lessons.markup import markup
 from attnviz.study.lessons.reading import load_lesson, read_lesson
 from attnviz.study.lessons.scene import covered_cells, document_of, lit_cells
 from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_lesson
-from attnviz.study.lessons.text import (
-    CellLink,
-    Number,
-    PageLink,
-    Plain,
-    StepLink,
-    TokenLink,
-    pieces,
-    shown,
-)
+from attnviz.study.lessons.text import CellLink, Number, PageLink, Plain, StepLink, TokenLink, pieces, shown
 
 cached_preset = cache(load_preset)
 

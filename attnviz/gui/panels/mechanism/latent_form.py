@@ -25,12 +25,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
-from attnviz.model.edit.latent import (
-    latent_written_out,
-    set_latent_norm,
-    set_latent_size,
-    set_latent_weights,
-)
+from attnviz.model.edit.latent import latent_written_out, set_latent_norm, set_latent_size, set_latent_weights
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.positions import changes
 from attnviz.model.provenance import tokens_of

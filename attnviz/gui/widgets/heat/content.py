@@ -14,15 +14,7 @@ from attnviz.core.color_maps import Kind
 from attnviz.core.levels import RANGE_BY_ID, levels, normalise
 from attnviz.core.matrix import AnyMatrix, windows
 from attnviz.core.overview import reduced
-from attnviz.gui.look.colors import (
-    BLOCKED,
-    MINUS_INF,
-    PLUS_INF,
-    Indices,
-    furthest,
-    pool,
-    to_indices,
-)
+from attnviz.gui.look.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, furthest, pool, to_indices
 from attnviz.gui.widgets.heat.kept_numbers import kept
 
 Cell = tuple[int, int]

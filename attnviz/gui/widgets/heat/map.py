@@ -1,6 +1,8 @@
 """The heat map: a matrix whose cells can be read, pointed at, reached by keys, and painted on.
 
 Pointer, wheel and keys share the zoom, the cursor and the stroke; `paint` paints.
+
+Over 500 lines because Qt delivers all events of a widget to one class.
 """
 
 from __future__ import annotations

@@ -12,14 +12,7 @@ from first_layer import change, stacked
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from services import served
 

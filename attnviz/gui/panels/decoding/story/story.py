@@ -19,12 +19,7 @@ from attnviz.gui.panels.decoding.next_token import n_given_tokens
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.panels.decoding.story.alternatives import MOST, Alternative, Alternatives
 from attnviz.gui.panels.decoding.story.controls import WIDTH, PlayerControls
-from attnviz.gui.panels.decoding.story.shading import (
-    SHADING_BY_ID,
-    SHADINGS,
-    ShadeScale,
-    probability_then,
-)
+from attnviz.gui.panels.decoding.story.shading import SHADING_BY_ID, SHADINGS, ShadeScale, probability_then
 from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, Chip, StoryText
 from attnviz.gui.player import GoTo, Player
 from attnviz.gui.services.services import Services
