@@ -47,7 +47,6 @@ ASKS = {
     "engines/backward/target.py": "the loss is that of the logits",
     "engines/decode/cache.py": "the rows of a latent's cache",
     "engines/decode/step.py": "the read-out of the last site; the engine's own array of mixtures",
-    "engines/features.py": "the input of the projections",
     "explain/formulas/symbols.py": "the letters of a whole site",
     "explain/gradients/cell.py": "logits by similarity, which read another site",
     "explain/position_curves.py": "the way in which a position changes numbers",
