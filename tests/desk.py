@@ -27,6 +27,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.engines.decode.decodable import causal_experiment
 from attnviz.gui.look import look
 from attnviz.gui.look.theme import Theme
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -53,12 +54,24 @@ class Desk:
     def find(self, kind: type[W], name: str) -> W:
         found = self.window.findChildren(kind, name)
         if not found:  # in a panel or a section that nobody has seen yet
-            self.window.complete()
-            self.window.panels["mechanism"].open_all()
+            any(self.window.findChildren(kind, name) for _part in self._unseen())
             QApplication.processEvents()  # their layout is done when events are
             found = self.window.findChildren(kind, name)
         assert len(found) == 1, f"{len(found)} widgets named {name!r}"
         return found[0]
+
+    def _unseen(self) -> Iterator[None]:
+        """Make one part after the other that nobody has seen yet: all at once take longer than the window.
+
+        The sections of the mechanism come first, then the panels of the present workspace.
+        """
+        panels, here = self.window.panels, self.window.workspaces.present.panels
+        panels["mechanism"].open_all()
+        yield
+        for row in sorted(PANELS, key=lambda row: row.id not in here):
+            if row.id not in panels:
+                self.window.panels[row.id]  # made at its first use
+                yield
 
     @property
     def theme(self) -> Theme:

@@ -14,6 +14,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.context.menu import ContextMenus
 from attnviz.gui.context.rows import ROWS
 from attnviz.gui.context.target import FINDERS, Target
+from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
@@ -170,7 +171,7 @@ def test_only_tokens_of_one_text_refer_to_each_other(make_desk: MakeDesk) -> Non
 
 
 def test_every_panel_has_a_menu(desk: Desk) -> None:
-    for id_ in desk.window.panels:
+    for id_ in PANEL_BY_ID:  # not only those that have been made
         desk.window.workspaces.show_panel(id_)
         QApplication.processEvents()
         panel = desk.window.panels[id_]
