@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index, Positive
 from attnviz.model.spec.value import Value
 
 __all__ = [

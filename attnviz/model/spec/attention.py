@@ -8,10 +8,9 @@ from typing import Annotated
 from attnviz.errors import FieldError, Message, must_be
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Block, FeedForward
-from attnviz.model.spec.bounds import Index
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.edit import FROM_LATENT, Edit
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent, check_beside
 from attnviz.model.spec.parts import (

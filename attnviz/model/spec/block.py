@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Positive
 from attnviz.model.spec.experts import Experts
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Positive
 from attnviz.model.spec.parts import BIAS, EPS, Dropout, Explicit, Identity, Seeded
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require

@@ -11,8 +11,8 @@ from attnviz.model.expressions.parser import parse
 from attnviz.model.memo import WeakMemo
 from attnviz.model.notebook import html
 from attnviz.model.sites.sites import at, shown_site
-from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.image import Image
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.value import Value, check_texts

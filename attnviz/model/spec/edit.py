@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from attnviz.errors import Message, must_be
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Index
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index
 from attnviz.model.spec.value import Value, require
 from attnviz.model.stages import STAGE_BY_ID
 

@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from attnviz.core.routing import Choice
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Count, Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Count, Field, Positive
 from attnviz.model.spec.rows import Row, check_row
 from attnviz.model.spec.value import Refusal, Value, refuse, require
 

@@ -2,7 +2,7 @@
 
 It is in the annotation of a struct's field, `Annotated[float, Field(...)]`. The check at construction, the
 row of a form, the titles in messages, the schema and the page of fields are derived from it; the table of all
-of them is `FIELDS`.
+of them is `FIELDS`. The bounds of the whole numbers and of the texts that documents hold stand here too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import FieldInfo, fields
 
 from attnviz.errors import FINITE, FieldError, Message, must_be
+from attnviz.i18n import N_
 
 
 @dataclass(frozen=True)
@@ -120,3 +121,20 @@ def is_nullable(annotation: Any) -> bool:
 def fields_of(struct: type[Struct]) -> tuple[FieldInfo, ...]:
     """The fields of a struct; to evaluate their annotations takes long."""
     return fields(struct)
+
+
+# --- bounds of whole numbers and of texts ----------------------------------------------------------
+
+Positive = Annotated[int, Meta(ge=1, le=1_000_000)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000)]
+Seed = Annotated[
+    int, Meta(ge=0, le=2**32 - 1), Field(N_("Seed"), N_("Selects the random numbers"), is_seed=True)
+]
+Index = Annotated[int, Meta(ge=0, le=2**31)]
+
+LONGEST_NAME = 1_000
+"""Characters of a name: of a document, an attention, a class."""
+LONGEST_TOKEN = 2_000
+"""Characters of one token, which may be a word that nothing splits."""
+LONGEST_TEXT = 10_000
+"""Characters of a caption, of a paragraph of a lesson, and of a path: a window lays each out in one piece."""

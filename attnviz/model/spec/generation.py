@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar
 from attnviz.errors import must_be
 from attnviz.i18n import N_
 from attnviz.model.caches import Cache, FullCache
-from attnviz.model.spec.bounds import Index
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index
 from attnviz.model.spec.sampling import Sampling
 from attnviz.model.spec.value import Value, require
 

@@ -18,8 +18,7 @@ from typing import Annotated, ClassVar, Literal
 from attnviz.errors import FieldError, FieldName, Message, must_be, size
 from attnviz.i18n import N_
 from attnviz.model.spec.block import Norm, Weights
-from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index, Positive
 from attnviz.model.spec.parts import Heads, Position, Projections, QKNorm, Role, Seeded
 from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require
 

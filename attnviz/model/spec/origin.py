@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from attnviz.errors import InputError, Message
-from attnviz.model.spec.bounds import LONGEST_TEXT
+from attnviz.model.spec.field import LONGEST_TEXT
 from attnviz.model.spec.value import Value, check_texts
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from attnviz.errors import A_TOKEN, FieldError, Message, must_be, of_length, siz
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import MAX_DRAWN, Matrix, cut_or_filled, in_float64
-from attnviz.model.spec.bounds import LONGEST_TOKEN, Index, Positive, Seed
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import LONGEST_TOKEN, Field, Index, Positive, Seed
 from attnviz.model.spec.positions import Alibi as Alibi
 from attnviz.model.spec.positions import NoPosition as NoPosition
 from attnviz.model.spec.positions import Pairing as Pairing

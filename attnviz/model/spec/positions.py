@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from attnviz.errors import FieldError, FieldName, Message, must_be, of_length, size
 from attnviz.i18n import N_
 from attnviz.model.spec.arrays import MAX_DRAWN
-from attnviz.model.spec.bounds import Index, Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Index, Positive
 from attnviz.model.spec.scalings import NoScaling, Scaling
 from attnviz.model.spec.source import DrawnTable, Table
 from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse, require

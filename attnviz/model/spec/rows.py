@@ -11,8 +11,7 @@ from attnviz.errors import Message, must_be, of_length
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import in_float64
-from attnviz.model.spec.bounds import Seed
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Seed
 from attnviz.model.spec.source import Source, Written
 from attnviz.model.spec.value import require
 

@@ -21,8 +21,7 @@ from attnviz.core import sampling as core
 from attnviz.core.text import visible
 from attnviz.errors import Message, must_be, twice
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import LONGEST_TOKEN, Positive, Seed
-from attnviz.model.spec.field import Field, field_of, fields_of
+from attnviz.model.spec.field import LONGEST_TOKEN, Field, Positive, Seed, field_of, fields_of
 from attnviz.model.spec.value import Value, check_texts, require
 
 __all__ = [

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, Message, must_be, of_length, whole_number
 from attnviz.i18n import N_
-from attnviz.model.spec.bounds import Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Positive
 from attnviz.model.spec.value import Refusal, Value, require
 
 __all__ = [

@@ -12,8 +12,7 @@ from attnviz.errors import FieldError, Message, size
 from attnviz.i18n import N_
 from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.bounds import Seed
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import Field, Seed
 from attnviz.model.spec.value import Value
 
 __all__ = ["DrawnTable", "WrittenTable"]

@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from attnviz.errors import among
-from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TOKEN
+from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TOKEN
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.target import parsed
 from attnviz.model.spec.value import Value, check_texts, require

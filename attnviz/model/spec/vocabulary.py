@@ -10,8 +10,7 @@ from attnviz.i18n import N_
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import ActivationKind, Norm, Weights
-from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TOKEN, Positive
-from attnviz.model.spec.field import Field
+from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TOKEN, Field, Positive
 from attnviz.model.spec.parts import BIAS, Seeded
 from attnviz.model.spec.pieces import Pieces, writes_alike
 from attnviz.model.spec.rows import Row, check_row

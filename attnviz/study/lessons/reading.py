@@ -17,7 +17,7 @@ from attnviz.core.text import exposed
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
 from attnviz.model.io.regular_file import read_text
-from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT
+from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.value import check_texts
 from attnviz.study.lessons.lesson import Lesson, Scene, Step, Words
 from attnviz.study.lessons.window import CURVES, EXPERIMENT, QUANTITIES, SECTIONS, WORKSPACES, PanelNames

@@ -11,7 +11,7 @@ from attnviz.errors import InputError
 from attnviz.model.io.files import loads
 from attnviz.model.io.json_text import write
 from attnviz.model.io.presets import load_preset
-from attnviz.model.spec.bounds import LONGEST_NAME, LONGEST_TEXT, LONGEST_TOKEN
+from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT, LONGEST_TOKEN
 from attnviz.study.lessons.reading import read_lesson
 
 DOCUMENT = json.loads(write(load_preset("causal-decode"), {}))
