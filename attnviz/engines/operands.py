@@ -34,8 +34,8 @@ class Scoring:
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
     `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
-    names. `spares_keys`: a blocked key has the weight 0
-    whatever its score.
+    names. `spares_keys`: a blocked key has the weight 0 whatever its score. `states` make the stages that
+    have a matrix for each token.
     """
 
     stages: tuple[str, ...]
@@ -46,6 +46,7 @@ class Scoring:
     masks: Masks
     spares_keys: bool
     mixture: Mixture
+    states: Mapping[str, Operation]
 
     @cached_property
     def adds(self) -> bool:

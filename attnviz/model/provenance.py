@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from attnviz.model.binding import bind
+from attnviz.model.sites.axes import head_and_token, n_matrices
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
@@ -40,7 +43,8 @@ def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     for place, source in enumerate(inputs_of(site, stage.id)):
         cells = _made_of(experiment, stage, place, cell)
         if cells is not None:
-            heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
+            own = replace(cell, head=head_and_token(experiment, stage.id, cell.head)[0])
+            heads = _source_heads(experiment, stage, STAGE_BY_ID[source], own)
             regions.append(Region(source, heads, *cells))
     return tuple(regions)
 
@@ -99,7 +103,22 @@ def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | Non
         if not heads:
             return None
     cells = bind(site, target.id).read_by(place, cell)
+    if target.by_token:
+        heads = _matrices(site, target, place, cell, heads)
     return None if cells is None else Region(target.id, heads, *cells)
+
+
+def _matrices(site: Site, target: Stage, place: int, cell: Cell, heads: Indices) -> Indices:
+    """The matrices of some heads of a stage by token that read the row of a cell."""
+    made_of, count = bind(site, target.id).made_of, n_matrices(site, target.id)
+    read = (made_of(place, Cell(target.id, 0, 0, matrix)) for matrix in range(count))
+    return tuple(
+        matrix
+        for matrix, cells in enumerate(read)
+        if cells is not None
+        and (cells[0] is None or cell.row in cells[0])
+        and (heads is None or head_and_token(site, target.id, matrix)[0] in heads)
+    )
 
 
 def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:

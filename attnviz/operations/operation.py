@@ -507,6 +507,10 @@ class Operation:
         """The numbers of a stage of tokens or heads, from those of its inputs."""
         return self.of(forward.arrays, forward.input(), forward.counted)
 
+    def at_token(self, arrays: Arrays, inputs: tuple[Array, ...], token: int) -> Array:
+        """The matrix (..., row, column) of one token, from all of its inputs (..., token, feature)."""
+        raise NotImplementedError
+
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError

@@ -36,3 +36,8 @@ def _maps(present: Stages) -> Stages:
 def score_stages(site: Site) -> Stages:
     """Ids of the score-shaped stages that a site computes, in order."""
     return tuple(stage for stage, row in STAGE_BY_ID.items() if row.score_shaped and row.when(site))
+
+
+def token_stages(site: Site) -> Stages:
+    """Ids of the stages of a site whose heads have a matrix for each token."""
+    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.by_token and row.when(site))
