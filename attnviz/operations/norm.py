@@ -16,7 +16,7 @@ from attnviz.core.block import (
     pull_rms_norm,
     rms_norm,
 )
-from attnviz.core.dims import Array, in_heads, side_by_side
+from attnviz.core.dims import Array, head_axes, in_heads, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.difference import halves, rejoined
 from attnviz.operations.operation import (
@@ -170,7 +170,7 @@ class Norm(Operation):
         """The rows that are normalised."""
         if self.together == "pair":
             return arrays.xp.concat(halves(arrays, x), axis=-1)
-        return side_by_side(arrays.xp, x) if self.together else x
+        return side_by_side(arrays.xp, x, head_axes(x.shape, self.n_heads)) if self.together else x
 
     def _apart(self, arrays: Arrays, rows: Array, shape: tuple[int, ...]) -> Array:
         """`_joined`, backwards."""

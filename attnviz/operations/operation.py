@@ -6,7 +6,7 @@ document: `model/binding.py` makes it for a stage of a site, engines and explana
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -412,6 +412,14 @@ class Writer(Protocol):
 
     def vectors(self, path: str) -> str:
         """The expression of vectors of the document, perhaps in several lines."""
+
+
+def singly(cells: Floats, positions: tuple[Ints, Ints]) -> Iterator[tuple[tuple[int, ...], Ints, Ints]]:
+    """The indices of the leading axes of cells (..., head, query, key), with the queries and keys there."""
+    leading = cells.shape[:-3]
+    queries, keys = (np.broadcast_to(one, (*leading, one.shape[-1])) for one in positions)
+    for at in np.ndindex(leading):
+        yield at, queries[at], keys[at]
 
 
 class Operation:

@@ -23,6 +23,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    singly,
 )
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
 
@@ -128,11 +129,9 @@ class Plus(Pointwise):
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         pulled.add(g)
-        by_heads, positions = pulled.by_heads(g.part()), pulled.positions()
-        leading = by_heads.shape[:-3]
-        queries, keys = (np.broadcast_to(one, (*leading, one.shape[-1])) for one in positions)
-        for at in np.ndindex(leading):
-            for name, found in self.parameters(by_heads[at], queries[at], keys[at]).items():
+        cells = pulled.by_heads(g.part())
+        for at, queries, keys in singly(cells, pulled.positions()):
+            for name, found in self.parameters(cells[at], queries, keys).items():
                 pulled.add_parameter(name, pulled.arrays.asarray(found))
 
     def derivative(self, result: float) -> float:
@@ -163,10 +162,10 @@ class Temper(Pointwise):
     goes_on = False
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
-        return x * arrays.asarray(self.factors(positions + self.offset)[:, None])
+        return x * arrays.asarray(self.factors(positions + self.offset)[..., None])
 
     def pull(self, g: Any, pulled: Pulled) -> None:
-        pulled.add(self.of(pulled.arrays, g, np.arange(g.shape[-2])))
+        pulled.add(self.of(pulled.arrays, g, pulled.token_positions()))
 
     def _factor(self, row: int) -> float:
         return float(self.factors(np.array([row + self.offset]))[0])
