@@ -56,7 +56,7 @@ def in_heads(xp: Any, x_tf: Array, shape: tuple[int, ...]) -> Array:
 
 
 def join_heads(xp: Any, y_grqd: Array) -> Array:
-    """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
-    n_groups, group_size, n_queries, d_head = y_grqd.shape
-    y_hqd = y_grqd.reshape(n_groups * group_size, n_queries, d_head)
-    return y_hqd.swapaxes(0, 1).reshape(n_queries, n_groups * group_size * d_head)
+    """Reshape (..., g, r, q, d) to (..., q, g·r·d): the heads' outputs side by side."""
+    *leading, n_groups, group_size, n_queries, d_head = y_grqd.shape
+    y_hqd = y_grqd.reshape(*leading, n_groups * group_size, n_queries, d_head)
+    return y_hqd.swapaxes(-3, -2).reshape(*leading, n_queries, n_groups * group_size * d_head)

@@ -208,8 +208,12 @@ class PlusRow(Pointwise):
         pulled.add(g)
         if self.table is not None:
             path, length, start = self.table
-            by_table = pulled.arrays.zeros((length, g.shape[1]))
-            by_table[start : start + g.shape[0]] = g
+            by_table = pulled.arrays.zeros((length, g.shape[-1]))
+            leading, positions = tuple(g.shape[:-2]), pulled.token_positions()
+            firsts = np.broadcast_to(positions, (*leading, g.shape[-2]))[..., 0] + start
+            for number, at in enumerate(np.ndindex(leading)):
+                rows = slice(int(firsts[at]), int(firsts[at]) + g.shape[-2])
+                by_table[rows] = by_table[rows] + g[at] if number else g[at]
             pulled.add_parameter(path, by_table)
 
     def derivative(self, result: float) -> float:
