@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -314,6 +315,9 @@ class Routed(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return (cell.row,), (cell.column,) if place == 0 else self._features_of(cell.column)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(inputs[0])
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The weight of the expert by a feature; the features of an expert by its weight."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,10 @@ class Linear(Operation):
         if self.bias is not None:
             pulled.add_parameter(self.bias.path, xp.sum(g, axis=tuple(range(g.ndim - 1))))
         pulled.add(pulled.product(self.path, pulled.input(), g))
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        made = math.prod(shape[:-1]) * (self.width if self.joins else shape[-1])
+        return (0 if self.passes else 2 * made * inputs[0][-1]) + (self.bias is not None) * made
 
     def _column(self, cell: At) -> int:
         """The column of W that makes a cell."""

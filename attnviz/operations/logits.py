@@ -103,6 +103,9 @@ class Logits(Operation):
         pulled.add(by_vectors, 1)
         pulled.add(g @ pulled.matrix(self.path).mT)
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
+
     def made_of(self, place: int, cell: At) -> Cells | None:
         if place == 0:
             return (cell.row,), None

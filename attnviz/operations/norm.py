@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -55,6 +56,8 @@ class NormKind:
     pull: Callable[[Any, Array, Array, float], Array]
     centred: bool = False
     divided: bool = True
+    flops: int = 3
+    """For each feature: squares and their sum, quotient; with a mean, two more."""
 
     def derivatives(self, x: Floats, eps: float, column: int) -> Floats:
         """∂ norm(x)_j / ∂ x_column for every j: (δ − [1 ÷ d] − n n_column [÷ d]) ÷ σ."""
@@ -94,6 +97,7 @@ NORM_KINDS: tuple[NormKind, ...] = (
         layer_norm,
         pull_layer_norm,
         centred=True,
+        flops=5,
     ),
     NormKind(
         "l2",
@@ -216,6 +220,10 @@ class Norm(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return (cell.row,), None
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        others = (self.gain is not None) + (self.bias is not None) + (self.factor_name != "")
+        return math.prod(shape) * (self.kind.flops + others)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""

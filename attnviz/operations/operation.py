@@ -523,6 +523,10 @@ class Operation:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        """Floating-point operations of a result of a public shape, from inputs of theirs; 0: not counted."""
+        return 0
+
     def made_of(self, place: int, cell: At) -> Cells | None:
         """The cells of input `place` that make a cell; None: none."""
         raise NotImplementedError

@@ -248,6 +248,9 @@ class Sum(Pointwise):
         pulled.add(g)
         pulled.add(self._times(g), 1)
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(shape) * (1 if self.factor == 1.0 else 2)
+
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         return np.full(use.shape, self.factor if use.place else 1.0)
 

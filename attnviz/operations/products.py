@@ -54,6 +54,9 @@ class DotProduct(Operation):
         pulled.add(pulled.over_keys(g, pulled.input(1)), 0)
         pulled.add(pulled.over_queries(g, pulled.input(0)), 1)
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
+
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """Feature `cell.column` of every key by a number of q, of every query by one of k."""
         heads = [head // self.group_size if use.place == 0 else head for head in use.heads]
@@ -139,6 +142,9 @@ class Mixture(Operation):
             self.clear_(g)
         pulled.add_outer(g, pulled.input(1))
         pulled.add(pulled.over_queries(pulled.input(0), g, self.off), 1)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """v of the key, by a weight; the weight of each query, by a value."""
