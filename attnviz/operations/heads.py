@@ -89,7 +89,7 @@ class Join(Operation):
     cites = "attention"
     goes_on = True
 
-    def from_heads(self, cell: At) -> tuple[int, ...]:
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
         return (cell.column // self.width,)
 
     def made_of(self, place: int, cell: At) -> Cells:

@@ -414,6 +414,11 @@ class Writer(Protocol):
         """The expression of vectors of the document, perhaps in several lines."""
 
 
+def in_groups(head: int, group_size: int) -> tuple[int, ...]:
+    """The query heads that share a head of keys and values."""
+    return tuple(range(head * group_size, (head + 1) * group_size))
+
+
 def singly(cells: Floats, positions: tuple[Ints, Ints]) -> Iterator[tuple[tuple[int, ...], Ints, Ints]]:
     """The indices of the leading axes of cells (..., head, query, key), with the queries and keys there."""
     leading = cells.shape[:-3]
@@ -480,8 +485,12 @@ class Operation:
         """Its formula with the letters of the stage and of its inputs; empty: that of the row."""
         return ""
 
-    def from_heads(self, cell: At) -> Indices:
-        """The heads of an input with as many heads that make a cell, and the heads that read one."""
+    def made_of_heads(self, place: int, cell: At) -> Indices:
+        """The heads of input `place`, which has heads, that make a cell; None: all of them."""
+        return self.heads_with(cell.head)
+
+    def read_by_heads(self, place: int, cell: At) -> Indices:
+        """The heads of the result that read a cell of input `place`, which both have heads; None: all."""
         return self.heads_with(cell.head)
 
     @property

@@ -22,6 +22,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    in_groups,
 )
 from attnviz.operations.terms import Line, Pieces, Series, Text, constant, guarded, product, words
 
@@ -48,6 +49,12 @@ class DotProduct(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.row,), None) if place == 0 else (None, (cell.row,))
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 1 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return in_groups(cell.head, self.group_size) if place == 1 else (cell.head,)
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """By q, g k; by k, gᵀ q, summed over the heads of a group."""
@@ -120,6 +127,13 @@ class Mixture(Operation):
         if cell.head in self.off:
             return None
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 1 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        heads = in_groups(cell.head, self.group_size) if place == 1 else (cell.head,)
+        return tuple(head for head in heads if head not in self.off)
 
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))

@@ -33,6 +33,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    in_groups,
     singly,
 )
 from attnviz.operations.terms import Hue, Line, Pieces, Series, Text, constant, guarded, product, words
@@ -160,6 +161,12 @@ class Relative(Operation):
     def read_by(self, place: int, cell: At) -> Cells:
         row = (cell.row,)
         return ((row, (cell.column,)), (row, None), (None, row))[place]
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 2 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return in_groups(cell.head, self.group_size) if place == 2 else (cell.head,)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """1 by the score; a[row] by q; b[row] + u by k."""

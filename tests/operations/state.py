@@ -11,7 +11,17 @@ from new_stage import add, judge
 from attnviz.core.dims import Array
 from attnviz.i18n import N_
 from attnviz.model.stages import Stage
-from attnviz.operations.operation import Arrays, At, Cells, Floats, Numbers, Operation, Pulled, Writer
+from attnviz.operations.operation import (
+    Arrays,
+    At,
+    Cells,
+    Floats,
+    Numbers,
+    Operation,
+    Pulled,
+    Writer,
+    in_groups,
+)
 from attnviz.operations.terms import Line, Pieces, Series, Text, product
 
 
@@ -41,6 +51,15 @@ class State(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.column,), None) if place == 0 else (None, (cell.column,))
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.n_tokens // self.group_size,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        heads = in_groups(cell.head, self.group_size)
+        return tuple(
+            head * self.n_tokens + token for head in heads for token in range(cell.row, self.n_tokens)
+        )
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         head, token = divmod(numbers.cell.head, self.n_tokens)
