@@ -29,5 +29,8 @@ from attnviz.model.spec.pieces import Pieces as Pieces
 from attnviz.model.spec.positions import *
 from attnviz.model.spec.rows import *
 from attnviz.model.spec.sampling import *
+from attnviz.model.spec.scalings import *
+from attnviz.model.spec.source import *
+from attnviz.model.spec.vocabulary import *
 
 __all__ = sorted(name for name in globals() if name[0].isupper())

@@ -11,6 +11,8 @@ from attnviz.engines.table import ENGINES
 from attnviz.model.spec import parts as p
 from attnviz.model.spec import positions as pp
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.scalings import DynamicNtk, LinearScaling, Llama3Scaling, LongRope, Yarn
+from attnviz.model.spec.source import DrawnTable
 
 TOKENS = ("the", "dog", "bites", "the", "man", "again", "today")
 
@@ -38,14 +40,14 @@ POSITIONS: dict[str, Any] = {
     "rope": p.Rope(base=100.0),
     "rope_half_split": p.Rope(base=100.0, pairing="half_split", start=5, on_values=True),
     "rope_partial": p.Rope(base=100.0, n_rotated=2, multipliers=(1.5,)),
-    "rope_linear": p.Rope(base=100.0, scaling=pp.LinearScaling(3.0)),
-    "rope_dynamic": p.Rope(base=100.0, start=1, scaling=pp.DynamicNtk(3.0, original_length=5)),
-    "rope_yarn": p.Rope(base=100.0, scaling=pp.Yarn(4.0, 12, 2.0, 0.1), on_values=True),
-    "rope_llama3": p.Rope(base=100.0, scaling=pp.Llama3Scaling(8.0, 0.2, 3.0, 12)),
-    "rope_longrope": p.Rope(base=100.0, scaling=pp.LongRope(3.0, (1.0, 1.5), (2.0, 5.0), 5)),
-    "learned": pp.Learned(length=20, start=3, table=pp.DrawnTable(5, 0.7)),
-    "t5": pp.T5Buckets(n_buckets=8, max_distance=6, table=pp.DrawnTable(3)),
-    "t5_one_way": pp.T5Buckets(n_buckets=4, max_distance=5, bidirectional=False, table=pp.DrawnTable(4)),
+    "rope_linear": p.Rope(base=100.0, scaling=LinearScaling(3.0)),
+    "rope_dynamic": p.Rope(base=100.0, start=1, scaling=DynamicNtk(3.0, original_length=5)),
+    "rope_yarn": p.Rope(base=100.0, scaling=Yarn(4.0, 12, 2.0, 0.1), on_values=True),
+    "rope_llama3": p.Rope(base=100.0, scaling=Llama3Scaling(8.0, 0.2, 3.0, 12)),
+    "rope_longrope": p.Rope(base=100.0, scaling=LongRope(3.0, (1.0, 1.5), (2.0, 5.0), 5)),
+    "learned": pp.Learned(length=20, start=3, table=DrawnTable(5, 0.7)),
+    "t5": pp.T5Buckets(n_buckets=8, max_distance=6, table=DrawnTable(3)),
+    "t5_one_way": pp.T5Buckets(n_buckets=4, max_distance=5, bidirectional=False, table=DrawnTable(4)),
     "transformer_xl": pp.TransformerXl(base=50.0),
     "deberta": pp.Deberta(span=4, max_distance=6),
     "alibi": p.Alibi(),

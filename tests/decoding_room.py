@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.decoding.cache import CachePanel
-from attnviz.gui.panels.decoding.caches.panel import CachesPanel
-from attnviz.gui.panels.decoding.counters.panel import CountersPanel
-from attnviz.gui.panels.decoding.next.panel import NextPanel
+from attnviz.gui.panels.decoding.caches.caches import CachesPanel
+from attnviz.gui.panels.decoding.counters.counters import CountersPanel
+from attnviz.gui.panels.decoding.next.next import NextPanel
 from attnviz.gui.panels.decoding.sampling import SamplingPanel
-from attnviz.gui.panels.decoding.story.panel import TextPanel
+from attnviz.gui.panels.decoding.story.story import TextPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.player import END, GoTo, Toggle
 from attnviz.gui.services.services import Services

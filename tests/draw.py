@@ -43,7 +43,8 @@ REFERENCES = re.compile(
 """An import in a file of tests whose numbers other people computed, as are all in the folder `references`."""
 
 Rows = list[tuple[Any, ...]]
-Drawn = Callable[[Rows], Rows]
+Drawn = Callable[..., Rows]
+"""Draws from rows; one in `share` of them, if that is not a quarter."""
 
 
 def seed(folder: Path) -> int:
@@ -58,8 +59,10 @@ def seed(folder: Path) -> int:
     return int(tree[:7], 16)
 
 
-def draw(sets: Sequence[Mapping[str, object]], seed: int | str, together: int = 1) -> list[int]:
-    """Places of a quarter of `sets`, in order; of more where that misses a value of a parameter.
+def draw(
+    sets: Sequence[Mapping[str, object]], seed: int | str, together: int = 1, share: int = SHARE
+) -> list[int]:
+    """Places of one in `share` of `sets`, in order; of more where that misses a value of a parameter.
 
     `sets` give the values of the parameters by their names. Each combination of `together` values that occurs
     in `sets` occurs among those drawn: 1 covers every value, 2 every pair of values.
@@ -77,7 +80,7 @@ def draw(sets: Sequence[Mapping[str, object]], seed: int | str, together: int = 
             if len(combinations[place] & missing) == n_new:
                 missing -= combinations[place]
                 taken.append(place)
-    n_taken = max(len(taken), math.ceil(len(sets) / SHARE))
+    n_taken = max(len(taken), math.ceil(len(sets) / share))
     return sorted(list(dict.fromkeys(taken + order))[:n_taken])
 
 
@@ -124,12 +127,18 @@ class Draw:
         return below[0] if len(below) > 1 else self.tests.name
 
     def places(
-        self, kind: str, path: Path, name: str, sets: Sequence[Mapping[str, object]], together: int = 1
+        self,
+        kind: str,
+        path: Path,
+        name: str,
+        sets: Sequence[Mapping[str, object]],
+        together: int = 1,
+        share: int = SHARE,
     ) -> list[int]:
         """Places of those sets that this run takes, counted as `kind` in the room of `path`."""
         if self.seed is None:
             return list(range(len(sets)))
-        places = draw(sets, f"{self.seed} {name}", together)
+        places = draw(sets, f"{self.seed} {name}", together, share)
         room = self.room(path)
         self.counts[room, f"{kind} drawn"] += len(places)
         self.counts[room, f"{kind} left out"] += len(sets) - len(places)
@@ -234,9 +243,10 @@ def drawn(request: pytest.FixtureRequest) -> Drawn:
     """Draws from the rows of values that a test goes through, as from the parameter sets of a function."""
     plugin: Draw = request.config.pluginmanager.get_plugin("draw")
 
-    def choose(rows: Rows) -> Rows:
+    def choose(rows: Rows, share: int = SHARE) -> Rows:
         sets = [{f"{place}": value for place, value in enumerate(row)} for row in rows]
-        return [rows[place] for place in plugin.places("rows", request.path, request.node.nodeid, sets)]
+        places = plugin.places("rows", request.path, request.node.nodeid, sets, share=share)
+        return [rows[place] for place in places]
 
     return choose
 

@@ -10,20 +10,12 @@ from first_layer import stacked
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from attnviz.core.bpe import PIECE_KIND_BY_ID
+from attnviz.core.piece_kinds import PIECE_KIND_BY_ID
 from attnviz.model import normalisers
 from attnviz.model.sites.sites import main_site, site_names
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import (
-    Block,
-    Classes,
-    EmbeddingProjection,
-    FeedForward,
-    Norm,
-    Transform,
-    Vocabulary,
-)
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts
@@ -62,22 +54,12 @@ from attnviz.model.spec.parts import (
     Tied,
     Window,
 )
-from attnviz.model.spec.positions import (
-    Deberta,
-    DrawnTable,
-    DynamicNtk,
-    Learned,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    NoScaling,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
-    Yarn,
-)
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.scalings import DynamicNtk, LinearScaling, Llama3Scaling, LongRope, NoScaling, Yarn
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable, WrittenTable
+from attnviz.model.spec.vocabulary import Classes, EmbeddingProjection, Transform, Vocabulary
 from attnviz.operations.norm import NORM_KINDS
 
 INF = float("inf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from desk import Desk
 
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.panels.decoding.story.panel import TextPanel
+from attnviz.gui.panels.decoding.story.story import TextPanel
 from attnviz.gui.player import END, GoTo, Toggle
 
 

@@ -15,20 +15,10 @@ from experiments import sited
 from gaps import row_of_kind
 
 from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import (
-    Deberta,
-    DynamicNtk,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    NoScaling,
-    T5Buckets,
-    Table,
-    TransformerXl,
-    WrittenTable,
-    Yarn,
-)
+from attnviz.model.spec.positions import Deberta, T5Buckets, TransformerXl
+from attnviz.model.spec.scalings import DynamicNtk, LinearScaling, Llama3Scaling, LongRope, NoScaling, Yarn
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import Table, WrittenTable
 from attnviz.model.spec.view import Cell
 
 

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from attnviz.core.block import ACTIVATIONS, GATED_UNITS
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Attention, Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.experts import Experts, SharesKind, Weighted
 from attnviz.model.spec.gate import Gate
@@ -47,6 +47,7 @@ from attnviz.model.spec.parts import (
     Sinusoidal,
 )
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 
 _SEEDS = st.integers(0, 50)
 ROWS = st.one_of(st.none(), st.builds(DrawnRow, _SEEDS, st.just(0.5), st.just(0.3)))

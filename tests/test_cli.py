@@ -744,9 +744,17 @@ def test_no_command_imports_qt_or_needs_a_display_or_a_unicode_terminal(tmp_path
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a POSIX shell closes the streams")
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
-@pytest.mark.parametrize(("command", "code"), [("presets", 0), ("run toy-attention", 0), ("run nothing", 2)])
-def test_closed_streams_are_no_error(closed: str, command: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("command", "code", "closed"),
+    [
+        ("presets", 0, ">&-"),
+        ("presets", 0, "2>&-"),
+        ("run toy-attention", 0, ">&- 2>&-"),
+        ("run nothing", 2, "2>&-"),
+        ("run nothing", 2, ">&- 2>&-"),
+    ],
+)
+def test_closed_streams_are_no_error(command: str, code: int, closed: str) -> None:
     line = f"{sys.executable} -m attnviz.cli {command} {closed}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120)
     said = [] if code == 0 or "2>&-" in closed else ["attnviz: The doc"]

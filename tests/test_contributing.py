@@ -43,17 +43,15 @@ def recipe(q_positions: Positions, k_positions: Positions, step: int) -> Blocked
         (r"(?<=^OneMask = )(?!\()|(?<=^OneMask = \(\n)", "RecipeMask | "),
         (r"(?<=^__all__ = \[\n)", '    "RecipeMask",\n'),
     ),
-    "attnviz/model/mask_reasons.py": (
+    "attnviz/model/masks.py": (
         (
-            r"\Z",
-            """
-
-def recipe(mask: object, query: int, key: int) -> str:
+            r"(?=^def why_causal)",
+            """def why_recipe(mask: object, query: int, key: int) -> str:
     return f"recipe: key {key} is {abs(query - key)} away from query {query}"
+
+
 """,
         ),
-    ),
-    "attnviz/model/masks.py": (
         (
             r"(?<=^MASKS: tuple\[MaskFamily, \.\.\.\] = \(\n)",
             """    MaskFamily(
@@ -61,7 +59,7 @@ def recipe(mask: object, query: int, key: int) -> str:
         N_("recipe"),
         N_("A query attends to keys at an even distance"),
         blocked=lambda mask, q, k: core.recipe(q, k, mask.step),
-        reason=reasons.recipe,
+        reason=why_recipe,
         looks_ahead=_always,
         fresh=lambda experiment: RecipeMask(),
         is_pattern=True,
@@ -130,7 +128,7 @@ def recipe_scaling(frequencies: Floats, strength: float) -> Floats:
 """,
         ),
     ),
-    "attnviz/model/spec/positions.py": (
+    "attnviz/model/spec/scalings.py": (
         (
             r"^(?=Scaling = )",
             """class RecipeScaling(Stretch, frozen=True, tag_field="kind", tag="recipe_scaling"):
@@ -173,7 +171,7 @@ def recipe_scaling(frequencies: Floats, strength: float) -> Floats:
 """,
         ),
         (r"(?<=^from attnviz.core.positions import \(\n)", "    recipe_scaling,\n"),
-        (r"(?<=^from attnviz.model.spec.positions import \(\n)", "    RecipeScaling,\n"),
+        (r"(?<=^from attnviz.model.spec.scalings import \(\n)", "    RecipeScaling,\n"),
     ),
 }
 """By file, as `MASK`."""

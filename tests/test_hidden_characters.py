@@ -15,12 +15,11 @@ from cases import experiment
 
 import attnviz
 from attnviz.cli import main
-from attnviz.figures.circuit import circuit_csv
+from attnviz.figures.kinds.pairs import circuit_csv
 from attnviz.model.io.carriers.csvw import metadata
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.spec.document import Document
-from attnviz.study.contrast.contrast import Shown, contrast
-from attnviz.study.contrast.table import contrast_csv
+from attnviz.study.contrast.contrast import Shown, contrast, contrast_csv
 from attnviz.study.lessons.reading import read_lesson
 
 HOSTILE = (

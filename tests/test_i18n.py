@@ -19,7 +19,7 @@ from fontTools.ttLib import TTFont
 import attnviz.version
 from attnviz import i18n, resources
 from attnviz.cli import main
-from attnviz.cli.words import WORDS
+from attnviz.cli.shell import WORDS
 
 CODES = [language.code for language in i18n.LANGUAGES if language.code != "en"]
 

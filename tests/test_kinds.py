@@ -20,8 +20,10 @@ from attnviz.model.masks import MASKS
 from attnviz.model.positions import POSITIONS
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.spec.parts import AnyOf, Mask, Projection, Scale, Sinks, Vectors
-from attnviz.model.spec.positions import Position, Scaling, Table
+from attnviz.model.spec.positions import Position
 from attnviz.model.spec.rows import Row
+from attnviz.model.spec.scalings import Scaling
+from attnviz.model.spec.source import Table
 from attnviz.model.stages import STAGES, Rule
 
 PACKAGE = Path(attnviz.__file__).parent

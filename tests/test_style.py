@@ -140,3 +140,13 @@ def test_no_file_is_named_by_a_past_participle() -> None:
     nouns = {"segmented", "received", "labelled"}
     named = {path.stem for path in (ROOT / "attnviz").rglob("*.py") if re.search(r"[^e]ed$", path.stem)}
     assert named <= nouns
+
+
+LONG, REASON = 500, re.compile(r"^Over 500 lines because .*\.$", re.MULTILINE)
+
+
+def test_a_long_file_of_the_package_says_why() -> None:
+    """And no other file does: the reason goes with the length."""
+    for path in (ROOT / "attnviz").rglob("*.py"):
+        says_why = REASON.search(ast.get_docstring(ast.parse(read(path))) or "") is not None
+        assert says_why == (read(path).count("\n") > LONG), path.relative_to(ROOT)

@@ -63,13 +63,13 @@ def on_threads(given: Experiment, threads: int, engine: str = "numpy") -> Callab
 
 
 def _contenders(size: Size, given: Experiment, has_torch: bool) -> dict[str, Callable[[], Any]]:
-    found: dict[str, Callable[[], Any]] = {"numpy": on_threads(given, 1)}
+    contenders: dict[str, Callable[[], Any]] = {"numpy": on_threads(given, 1)}
     if has_torch:
         from attnviz.bench.plain_torch import plain_torch
 
-        found["torch"] = on_threads(given, 1, "torch")
-        found[PLAIN] = partial(plain_torch(size, *arrays(given), is_causal=True), 1)
-    return found
+        contenders["torch"] = on_threads(given, 1, "torch")
+        contenders[PLAIN] = partial(plain_torch(size, *arrays(given), is_causal=True), 1)
+    return contenders
 
 
 @contextmanager

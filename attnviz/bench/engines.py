@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.bench.cases import PROJECTIONS, SIZES, Size, experiment
-from attnviz.bench.floor import floor
 from attnviz.bench.timing import interleaved, paired_ratio
 from attnviz.compute.estimate import estimate
 from attnviz.compute.execute import execute
@@ -26,6 +25,32 @@ from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
+
+Floats = NDArray[Any]
+
+
+def floor(size: Size, x: Floats, matrices: tuple[Floats, ...] | None) -> Callable[[], Any]:
+    """A call that does the work and keeps scores and result. `matrices`: W_q, W_k, W_v, W_o, or None.
+
+    With matrices, their four products are included. Maximum, scale, sum and division are omitted, so the
+    numbers are meaningless; x is small so that exp cannot overflow.
+    """
+    small = x * np.float32(0.1)
+
+    def heads(rows: Floats) -> Floats:
+        return rows.reshape(size.n, size.heads, size.d_head).transpose(1, 0, 2)
+
+    def call() -> Any:
+        q, k, v = (heads(small if matrices is None else small @ matrices[i]) for i in range(3))
+        scores = q @ k.transpose(0, 2, 1)
+        np.exp(scores, out=scores)
+        mixed = scores @ v
+        if matrices is None:
+            return scores, mixed
+        return scores, mixed.transpose(1, 0, 2).reshape(size.n, -1) @ matrices[3]
+
+    return call
+
 
 SECONDS = 5.0
 ROUNDS = (7, 400)
@@ -97,16 +122,19 @@ def _contenders(size: Size, given: Experiment, threads: int, has_torch: bool) ->
         with limited_threads(threads):
             return work_of_floor()
 
-    found: dict[str, Callable[[], Any]] = {"numpy": lambda: execute(given, "numpy"), FLOOR: limited_floor}
+    contenders: dict[str, Callable[[], Any]] = {
+        "numpy": lambda: execute(given, "numpy"),
+        FLOOR: limited_floor,
+    }
     if has_torch:
         from attnviz.bench.plain_torch import plain_torch, torch_threads
 
         plain, own = plain_torch(size, x, matrices), torch_threads()
-        found["torch"] = lambda: execute(given, "torch", "cpu")
-        found[PLAIN] = lambda: plain(threads)
+        contenders["torch"] = lambda: execute(given, "torch", "cpu")
+        contenders[PLAIN] = lambda: plain(threads)
         if own != threads:
-            found[AS_IT_COMES] = lambda: plain(own)
-    return found
+            contenders[AS_IT_COMES] = lambda: plain(own)
+    return contenders
 
 
 def arrays(given: Experiment) -> tuple[NDArray[Any], tuple[NDArray[Any], ...] | None]:

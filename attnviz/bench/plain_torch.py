@@ -37,7 +37,7 @@ def plain_torch(
 
     x_tf = torch.tensor(x)
     later = torch.ones(size.n, size.n, dtype=torch.bool).triu(1)
-    made = None if matrices is None else tuple(torch.tensor(matrix) for matrix in matrices)
+    maps = None if matrices is None else tuple(torch.tensor(matrix) for matrix in matrices)
 
     def heads(rows: Any) -> Any:
         return rows.reshape(size.n, size.heads, size.d_head).transpose(0, 1)
@@ -46,14 +46,14 @@ def plain_torch(
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         with torch.inference_mode():
-            q, k, v = (heads(x_tf if made is None else x_tf @ made[i]) for i in range(3))
+            q, k, v = (heads(x_tf if maps is None else x_tf @ maps[i]) for i in range(3))
             scores = q @ k.transpose(-1, -2)
             scaled = scores * size.d_head**-0.5
             if is_causal:
                 scaled = scaled.masked_fill(later, -torch.inf)
             weights = torch.softmax(scaled, dim=-1)
             output = (weights @ v).transpose(0, 1).reshape(size.n, -1)
-            return scores, weights, output if made is None else output @ made[3]
+            return scores, weights, output if maps is None else output @ maps[3]
 
     return call
 
@@ -66,7 +66,7 @@ def fused_torch(q: Floats, k: Floats, v: Floats) -> Callable[[], Floats]:
 
     def call() -> Floats:
         with torch.inference_mode():
-            found = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
-        return np.asarray(found[0].numpy())
+            mixed = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+        return np.asarray(mixed[0].numpy())
 
     return call

@@ -45,35 +45,39 @@ def verdict(value: float, wanted: float) -> str:
     )
 
 
-def machine_lines(found: dict[str, Any]) -> list[str]:
+def machine_lines(machine: dict[str, Any]) -> list[str]:
     """Lines that describe the machine of the measurement."""
-    packages = ", ".join(f"{name} {version or '—'}" for name, version in found["packages"].items())
-    blas = ", ".join(f"{one['internal_api']} ({one['num_threads']})" for one in found["blas"])
-    load = "" if found["load"] is None else " · " + _("load {load:.1f}").format(load=found["load"][0])
-    cores = _("{cores} cores").format(cores=found["cores"])
-    python = f"Python {found['python']}"
+    packages = ", ".join(f"{name} {version or '—'}" for name, version in machine["packages"].items())
+    blas = ", ".join(f"{one['internal_api']} ({one['num_threads']})" for one in machine["blas"])
+    load = "" if machine["load"] is None else " · " + _("load {load:.1f}").format(load=machine["load"][0])
+    cores = _("{cores} cores").format(cores=machine["cores"])
+    python = f"Python {machine['python']}"
     return [
-        f"{found['system']} · {cores}{load} · {python}",
+        f"{machine['system']} · {cores}{load} · {python}",
         packages,
         _("BLAS (threads): {blas}").format(blas=blas),
     ]
 
 
-def _engines(found: dict[str, Any]) -> list[str]:
+def _engines(measured: dict[str, Any]) -> list[str]:
     lines = [
         _("ENGINES: median milliseconds of one experiment (float32, scores scaled by 1/√d_head, no mask)."),
         _("NumPy and Torch: the public execute, weights kept. Plain: eager torch that keeps raw scores,"),
         _("weights and output, on as many threads, and on torch's own number. Floor: the products and"),
         _("one exp. Ratios are medians over interleaved rounds; in brackets, of the minima."),
     ]
-    if found["torch_missing"]:
-        lines.append(_("Torch is not measured: {reason}").format(reason=found["torch_missing"]))
+    if measured["torch_missing"]:
+        lines.append(_("Torch is not measured: {reason}").format(reason=measured["torch_missing"]))
     titles = {
         "identity": _("Identity projections (q = k = v = x); no product with a weight matrix"),
         "seeded": _("Seeded projections; the four products with W count for every contender"),
     }
     for projections, title in titles.items():
-        lines += ["", title, *_engine_table([c for c in found["cases"] if c["projections"] == projections])]
+        lines += [
+            "",
+            title,
+            *_engine_table([c for c in measured["cases"] if c["projections"] == projections]),
+        ]
     return lines
 
 
@@ -106,7 +110,7 @@ def _engine_table(cases: list[dict[str, Any]]) -> list[str]:
     return [*aligned(rows), *notes]
 
 
-def _causal(found: dict[str, Any]) -> list[str]:
+def _causal(measured: dict[str, Any]) -> list[str]:
     lines = [
         _("CAUSAL: one thread, seeded projections, beside eager torch with a causal mask. Busy: the NumPy"),
         _("engine on all threads over the same on one, both while another program takes one core."),
@@ -115,7 +119,7 @@ def _causal(found: dict[str, Any]) -> list[str]:
         (_("tokens · heads · d"), "NumPy", "Torch", _("plain"), _("NumPy / plain"), _("busy"))
     ]
     notes = []
-    for case in found["cases"]:
+    for case in measured["cases"]:
         size = Size(case["n"], case["heads"], case["d_head"])
         times = (ms(case["median"].get(name)) for name in ("numpy", "torch", "plain_torch"))
         ratio = case["ratios"].get("numpy", {}).get("plain_torch")
@@ -127,12 +131,12 @@ def _causal(found: dict[str, Any]) -> list[str]:
     return [*lines, *aligned(rows), *notes]
 
 
-def _gradients(found: dict[str, Any]) -> list[str]:
+def _gradients(measured: dict[str, Any]) -> list[str]:
     lines = [_("GRADIENT: a pass and the gradient of one output by every stage, over the pass.")]
     names = _("tokens · heads · d"), _("engine"), _("pass"), _("pass + gradient"), _("ratio")
     rows: list[tuple[str, ...]] = [(*names, _("with matrices"))]
     notes = []
-    for case in found["cases"]:
+    for case in measured["cases"]:
         size = Size(case["n"], case["heads"], case["d_head"])
         times = (ms(case["median"][name]) for name in ("pass", "both"))
         ratios = (f"{case[name]:.2f}" for name in ("ratio", "ratio_with_matrices"))
@@ -141,14 +145,14 @@ def _gradients(found: dict[str, Any]) -> list[str]:
     return [*lines, *aligned(rows), *notes]
 
 
-def _window(found: dict[str, Any]) -> list[str]:
-    if "failed" in found:
-        return [_("WINDOW: not measured ({reason})").format(reason=found["failed"])]
-    platform = found["edits"][0]["platform"]
+def _window(measured: dict[str, Any]) -> list[str]:
+    if "failed" in measured:
+        return [_("WINDOW: not measured ({reason})").format(reason=measured["failed"])]
+    platform = measured["edits"][0]["platform"]
     title = _("WINDOW ({platform}): milliseconds from an edit to the end of the paint that shows it")
-    lines = [title.format(platform=platform), *aligned(_edit_rows(found["edits"]))]
-    lines += ["", _("Milliseconds to another workspace"), *aligned(_switch_rows(found["switches"]))]
-    return [*lines, "", *_start(found["start"])]
+    lines = [title.format(platform=platform), *aligned(_edit_rows(measured["edits"]))]
+    lines += ["", _("Milliseconds to another workspace"), *aligned(_switch_rows(measured["switches"]))]
+    return [*lines, "", *_start(measured["start"])]
 
 
 def _edit_rows(cases: list[dict[str, Any]]) -> list[tuple[str, ...]]:

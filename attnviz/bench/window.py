@@ -71,29 +71,29 @@ def measure_window(quick: bool) -> dict[str, Any]:
 
 
 def _edits(size: Size, count: int) -> list[dict[str, Any]]:
-    found = _run([*TIMING, "edits", *map(str, (size.n, size.heads, size.d_head, count))])
+    output = _run([*TIMING, "edits", *map(str, (size.n, size.heads, size.d_head, count))])
     return [
         {
             "n": size.n,
             "heads": size.heads,
             "d_head": size.d_head,
-            "platform": found["platform"],
+            "platform": output["platform"],
             "p50": percentile(case["seconds"], 0.5),
             "p95": percentile(case["seconds"], 0.95),
             "p95_cpu": percentile(case["cpu"], 0.95),
             "p50_to_trace": percentile(case["seconds_to_trace"], 0.5),
             **case,
         }
-        for case in found["workspaces"]
+        for case in output["workspaces"]
     ]
 
 
 def _switches(count: int) -> list[dict[str, Any]]:
     """The slowest switch to each workspace."""
-    found = _run([*TIMING, "switches", str(count)])
+    output = _run([*TIMING, "switches", str(count)])
     return [
         {"workspace": id_, "most": max(times["seconds"]), "most_cpu": max(times["cpu"]), **times}
-        for id_, times in found.items()
+        for id_, times in output.items()
     ]
 
 
@@ -110,14 +110,14 @@ def _start(starts: int) -> dict[str, Any]:
     for index in range(starts + 1):
         for name, command in (("attnviz", ours), ("empty", empty)):
             started = time.time()
-            found = _run(command)
-            imported = found.get("imported", imported)
+            output = _run(command)
+            imported = output.get("imported", imported)
             if index:  # the first start reads the disk and compiles
-                frames[name].append(found["first_frame"] - started)
-                cpu[name].append(found["first_cpu"])
+                frames[name].append(output["first_frame"] - started)
+                cpu[name].append(output["first_cpu"])
             if index and name == "attnviz":
-                filled["seconds"].append(found["filled"] - found["first_frame"])
-                filled["cpu"].append(found["filled_cpu"] - found["first_cpu"])
+                filled["seconds"].append(output["filled"] - output["first_frame"])
+                filled["cpu"].append(output["filled_cpu"] - output["first_cpu"])
     return {
         "ratio": _ratio(frames),
         "ratio_cpu": _ratio(cpu),
@@ -153,9 +153,11 @@ def _environment() -> dict[str, str]:
     With its own folder for bytecode: as in an installed program, each start finds the bytecode of the first
     one, wherever the source lies and whether or not Python may write there.
     """
-    found = dict(os.environ, PYTHONPYCACHEPREFIX=_bytecode().name)
-    found.pop("PYTHONDONTWRITEBYTECODE", None)
-    has_screen = sys.platform in ("win32", "darwin") or "DISPLAY" in found or "WAYLAND_DISPLAY" in found
+    environment = dict(os.environ, PYTHONPYCACHEPREFIX=_bytecode().name)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    has_screen = (
+        sys.platform in ("win32", "darwin") or "DISPLAY" in environment or "WAYLAND_DISPLAY" in environment
+    )
     if not has_screen:
-        found.setdefault("QT_QPA_PLATFORM", "offscreen")
-    return found
+        environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    return environment

@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.checkpoints.families.common import ACTIVATIONS
-from attnviz.checkpoints.families.family import Array
+from attnviz.checkpoints.families.family import ACTIVATIONS, Array
 from attnviz.checkpoints.filling import in_memory, matrix_of
 from attnviz.checkpoints.plan import architecture, left_out
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import ActivationKind, Classes, ClassReading, Norm, Transform
+from attnviz.model.spec.block import ActivationKind, Norm
 from attnviz.model.spec.parts import Explicit
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.vocabulary import Classes, ClassReading, Transform
 
 Settings = Mapping[str, Any]
 

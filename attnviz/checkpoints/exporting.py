@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.checkpoints.families.common import ACTIVATIONS
-from attnviz.checkpoints.families.family import Array, Config, Tensor, transposed
+from attnviz.checkpoints.blueprint import read_config
+from attnviz.checkpoints.families.family import ACTIVATIONS, Array, Config, Tensor, transposed
 from attnviz.checkpoints.families.llama import LLAMA
 from attnviz.checkpoints.filling import filled
-from attnviz.checkpoints.importing import read_config
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, Rope
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.vocabulary import Vocabulary
 
 OF_A_LLAMA = must_be(
     "the parts of a Llama: causal layers with RMSNorm, RoPE, grouped heads and a gated feed-forward layer"

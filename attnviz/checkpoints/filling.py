@@ -13,12 +13,12 @@ from attnviz.checkpoints.families.family import Array
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, Matrix, in_float64
 from attnviz.model.spec.field import fields_of, plain
-from attnviz.model.spec.memory_map import Made, View, file_of
+from attnviz.model.spec.memory_map import Computed, View, file_of
 from attnviz.model.spec.parts import Explicit, ExplicitSinks
-from attnviz.model.spec.positions import WrittenTable
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.source import WrittenTable
 
-Numbers = Array | Made
+Numbers = Array | Computed
 """Numbers in memory, in a file, or computed from a file's at each use."""
 
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
@@ -75,7 +75,7 @@ def written(annotation: Any, numbers: Numbers) -> Any:
 
 def matrix_of(numbers: Numbers) -> Matrix:
     """The matrix of numbers: where they lie in their file, unless they are few."""
-    if isinstance(numbers, Made):
+    if isinstance(numbers, Computed):
         return Matrix.lasting(numbers)
     file = file_of(numbers)
     if file is None or numbers.size < MAPPED_NUMBERS:
@@ -85,5 +85,5 @@ def matrix_of(numbers: Numbers) -> Matrix:
 
 def in_memory(numbers: Numbers) -> Array:
     """Numbers in an array of their own: a slice of another one would keep all of that alive."""
-    array = numbers.numbers() if isinstance(numbers, Made) else numbers
+    array = numbers.numbers() if isinstance(numbers, Computed) else numbers
     return array if array.base is None and array.flags.c_contiguous else np.array(array, order="C")

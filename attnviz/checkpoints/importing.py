@@ -14,20 +14,16 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz import resources
+from attnviz.checkpoints.blueprint import Blueprint, blueprint, checked_family, unknown_keys
 from attnviz.checkpoints.classes import class_fields, class_head, classes_of, unread
-from attnviz.checkpoints.families.family import Around, Config, Family, Sizes
-from attnviz.checkpoints.families.refusals import refusal
-from attnviz.checkpoints.families.table import FAMILIES
+from attnviz.checkpoints.families.family import Around
 from attnviz.checkpoints.filling import Numbers, filled, filled_fields, in_memory, matrix_of
 from attnviz.checkpoints.halves import Part, half_of, part_read, parts_of
 from attnviz.checkpoints.hub import located
-from attnviz.checkpoints.kin import nearest
-from attnviz.checkpoints.layout import lay_out
 from attnviz.checkpoints.link import link_of
 from attnviz.checkpoints.opening import open_checkpoint
-from attnviz.checkpoints.plan import Planned, architecture, has_head, ignored_words, plan
-from attnviz.checkpoints.quantisation import check_full_precision
-from attnviz.checkpoints.reader import CONFIG, Checkpoint, CheckpointError, StoredTensor
+from attnviz.checkpoints.plan import Planned, has_head, ignored_words
+from attnviz.checkpoints.reader import CheckpointError
 from attnviz.checkpoints.signals.reading import read_signal
 from attnviz.checkpoints.signals.signal import PLACE, SignalKind
 from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
@@ -40,63 +36,14 @@ from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Classes, Vocabulary
+from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.memory_map import Made
+from attnviz.model.spec.memory_map import Computed
 from attnviz.model.spec.origin import Link, Origin
 from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
 from attnviz.model.spec.view import View
-
-NO_NUMBERS = frozenset(
-    # Names, versions, storage:
-    "_commit_hash _model_name_or_path _name_or_path _num_labels architectures auto_map dtype finetuning_task "
-    "model_type tokenizer_class torch_dtype torchscript transformers.js_config transformers_version "
-    # Tokens with a meaning, and how text is generated:
-    "bos_token_id cache_implementation cls_token_id decoder_start_token_id do_sample early_stopping "
-    "eos_token_id max_length min_length num_beams pad_token_id prefix repetition_penalty sep_token_id "
-    "task_specific_params temperature top_k top_p unk_token_id use_cache "
-    "bad_words_ids begin_suppress_tokens diversity_penalty encoder_no_repeat_ngram_size "
-    "exponential_decay_length_penalty forced_bos_token_id forced_eos_token_id length_penalty "
-    "no_repeat_ngram_size num_beam_groups num_return_sequences output_scores remove_invalid_values "
-    "suppress_tokens typical_p "
-    # What a call returns:
-    "keys_to_ignore_at_inference output_attentions output_hidden_states output_router_logits return_dict "
-    "return_dict_in_generate "
-    # Training: initialisation, dropout, terms of the loss:
-    "attention_dropout attention_probs_dropout_prob attn_pdrop classifier_dropout dropout dropout_rate "
-    "embd_pdrop embed_dropout gradient_checkpointing hidden_dropout hidden_dropout_prob init_std "
-    "initializer_factor initializer_range layerdrop qa_dropout resid_dropout resid_pdrop "
-    "router_aux_loss_coef seq_classif_dropout "
-    # Heads for classes and summaries, which are not imported:
-    "id2label label2id num_labels predict_special_tokens problem_type summary_activation "
-    "summary_first_dropout summary_proj_to_labels summary_type summary_use_proj "
-    # The order of sums, and keys that repeat others:
-    "_attn_implementation _attn_implementation_autoset _flash_attn_2_enabled attn_implementation "
-    "chunk_size_feed_forward experts_per_token initial_context_length is_encoder_decoder n_ctx "
-    "pretraining_tp "
-    # Left over by other programs and older versions:
-    "output_past tf_legacy_loss unsloth_fixed unsloth_version use_bfloat16 xla_device".split()
-)
-"""Configuration keys that do not affect a forward pass."""
-
-
-UNUSED = (("add_cross_attention", False), ("tie_encoder_decoder", False), ("is_decoder", False))
-"""Keys that do not affect a forward pass with this value."""
-
-
-@dataclass(frozen=True)
-class _Import:
-    """The state after the configuration is read and every tensor is assigned; layers have no weights yet."""
-
-    checkpoint: Checkpoint
-    family: Family
-    config: Config
-    sizes: Sizes
-    layers: tuple[Layer, ...]
-    encoder: tuple[Layer, ...]
-    around: Around
-    planned: tuple[Planned, ...]
+from attnviz.model.spec.vocabulary import Classes, Vocabulary
 
 
 @trimmed
@@ -144,7 +91,7 @@ def import_checkpoint(
         alone = must_be("null with a text or ids")
         raise CheckpointError(FieldError("chat", verbatim("a conversation"), alone).message)
     memory = _Text(memory_text, id_list(memory_ids, "memory_ids"))
-    model = _read(checkpoint, attention_only, ignore_keys)
+    model = blueprint(checkpoint, ignore_keys)
     try:
         signal = read_signal(model.family.signal, model.config, checkpoint, image, features)
         seen = None if signal is None else signal.features
@@ -162,7 +109,7 @@ def import_checkpoint(
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
 
 
-def _caption(model: _Import, n_tokens: int) -> str:
+def _caption(model: Blueprint, n_tokens: int) -> str:
     """The sentence about a text that is longer than those of the training; a rotation has no end."""
     most = model.checkpoint.config.get("max_position_embeddings")
     is_longer = type(most) is int and n_tokens > most and isinstance(model.layers[0].position, Rope)
@@ -186,7 +133,7 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     path = Path(link.path)
     if link_of(checkpoint, path, link.attention_only, link.ignored_keys).digest != link.digest:
         return None
-    model = _read(checkpoint, link.attention_only, link.ignored_keys)
+    model = blueprint(checkpoint, link.ignored_keys)
     signal = model.family.signal
     blank = None if signal is None else np.zeros(signal.shape(model.config))
     stacks = {"layers"} | ({"encoder"} if model.encoder and not link.attention_only else set())
@@ -199,7 +146,7 @@ def weights(link: Link) -> Mapping[str, Matrix] | None:
     return {matrix.origin.name: matrix for matrix in of_model if matrix.origin is not None}
 
 
-def _mark(experiment: Experiment, link: Link, model: _Import) -> None:
+def _mark(experiment: Experiment, link: Link, model: Blueprint) -> None:
     """Set the origin of every matrix of a new experiment that is one of the checkpoint."""
     signal = model.family.signal
     of_input = OF_THE_TEXT if signal is None or signal.stack != "layers" else (*OF_THE_TEXT, *OF_THE_IMAGE)
@@ -210,6 +157,20 @@ def _mark(experiment: Experiment, link: Link, model: _Import) -> None:
 
 OF_THE_TEXT, OF_THE_IMAGE = ("vectors", "memory.vectors"), ("vocabulary.embedding",)
 """Matrices of an imported experiment that depend on its input; the tokens of an image are its own."""
+
+
+def lay_out(experiment: Experiment) -> None:
+    """Have the longer side of each W lie together, if the conversions of the whole model can be kept.
+
+    A product x W with one row is as fast as W comes from memory: long runs take half the time of short ones.
+    A model that does not fit is converted at every pass, fastest in the order of its file.
+    """
+    read = [matrix for _name, matrix in matrices(experiment) if matrix.lies_in_file]
+    if sum(matrix.converted_bytes for matrix in read) > CONVERSIONS.limit:
+        return
+    for matrix in read:
+        rows, columns = matrix.shape
+        matrix.order = "C" if columns >= rows else "F"
 
 
 @dataclass(frozen=True)
@@ -283,8 +244,8 @@ def describe(
     """
     whole = open_checkpoint(path)
     checkpoint = half_of(whole, part)
-    unknown = unknown_keys(_checked_family(checkpoint), checkpoint.config, ignore_keys)
-    model = _read(checkpoint, attention_only, (*ignore_keys, *unknown))
+    unknown = unknown_keys(checked_family(checkpoint), checkpoint.config, ignore_keys)
+    model = blueprint(checkpoint, (*ignore_keys, *unknown))
     tensors = model.checkpoint.tensors.values()
     head = None if attention_only else class_head(checkpoint)
     return Described(
@@ -301,102 +262,6 @@ def describe(
         None if head is None else classes_of(checkpoint, head),
         () if attention_only else ignored_words(model.family, checkpoint),
     )
-
-
-def family_of(config: Mapping[str, Any], tensors: Mapping[str, StoredTensor] | None = None) -> Family:
-    """The family of a configuration's model type.
-
-    Raises `CheckpointError` for a type without one: the part that is missing, and the nearest type by the
-    names of the `tensors`.
-    """
-    wanted, there = config.get("model_type"), tensors or {}
-    for family in FAMILIES:
-        named = not family.architectures or architecture(config) in family.architectures
-        if wanted in family.model_types and named:
-            return family
-
-    def fits(family: Family) -> bool:
-        checkpoint = Checkpoint(Path(), dict(config), dict(there))
-        try:
-            _read_as(family, checkpoint, False, tuple(unknown_keys(family, config)))
-        except CheckpointError:
-            return False
-        return True
-
-    error = refusal(config, there, lambda: nearest(config, there, fits))
-    raise CheckpointError(about(CONFIG, error.message))
-
-
-def read_config(
-    family: Family, values: Mapping[str, Any], ignored: Sequence[str] = (), file: str = CONFIG
-) -> Config:
-    """Every key of the family's table with its value. Raises `CheckpointError` for one it does not know.
-
-    Keys that the family does not know are passed over if they are `ignored`.
-    """
-    try:
-        read = {key.name: key.read(values) for key in family.keys}
-        for name, value in unknown_keys(family, values, ignored).items():
-            of_family = must_be("a key of {family}, since it may change numbers", family=family.title)
-            raise FieldError(name, value, of_family)
-    except FieldError as error:
-        raise CheckpointError(about(file, error.message)) from error
-    return read
-
-
-def unknown_keys(family: Family, values: Mapping[str, Any], ignored: Sequence[str] = ()) -> dict[str, Any]:
-    """The keys of a configuration that may change numbers in a way that this program does not know.
-
-    Keys of the family's table, those without an effect, empty values, and `ignored` keys are left out.
-    """
-    known = NO_NUMBERS | {key.name for key in family.keys} | set(ignored)
-
-    def is_dead(name: str, value: Any) -> bool:
-        return value is None or value in ({}, [], "") or (name, value) in UNUSED
-
-    return {name: value for name, value in values.items() if name not in known and not is_dead(name, value)}
-
-
-def _checked_family(checkpoint: Checkpoint) -> Family:
-    """The family of a checkpoint in full precision. Raises `CheckpointError` for another one."""
-    family = family_of(checkpoint.config, checkpoint.tensors)
-    check_full_precision(checkpoint)
-    return family
-
-
-def _read(checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str] = ()) -> _Import:
-    family = _checked_family(checkpoint)
-    return _read_as(family, checkpoint, attention_only, ignored)
-
-
-def _read_as(family: Family, checkpoint: Checkpoint, attention_only: bool, ignored: Sequence[str]) -> _Import:
-    config = read_config(family, checkpoint.config, ignored, checkpoint.config_name)
-    try:
-        if family.refuse is not None and not attention_only:
-            family.refuse(config)
-        sizes = family.sizes(config)
-        _check_layers(sizes, checkpoint)
-        layers = tuple(family.layer(config, index) for index in range(sizes["layers"]))
-        encoder: tuple[Layer, ...] = ()
-        if family.encoder_layer is not None:
-            encoder = tuple(family.encoder_layer(config, index) for index in range(sizes["encoder_layers"]))
-        around = family.around(config)
-    except CheckpointError:
-        raise
-    except ValueError as error:
-        raise CheckpointError(about(checkpoint.config_name, message_of(error))) from error
-    planned = plan(family, config, sizes, checkpoint)
-    return _Import(checkpoint, family, config, sizes, layers, encoder, around, planned)
-
-
-def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
-    """Refuse more layers than the file has tensors, before any is created."""
-    count, there = sizes["layers"] + sizes.get("encoder_layers", 0), len(checkpoint.tensors)
-    if count > there:
-        at_most = must_be(
-            "at most {most:,}, the number of tensors in {file}", most=there, file=checkpoint.weights_name
-        )
-        raise FieldError("num_hidden_layers", count, at_most)
 
 
 AROUND = ("embedding_norm", "embedding_projection", "final_norm", "encoder_norm", "encoder_embedding_norm")
@@ -417,7 +282,7 @@ Features = NDArray[np.float64]
 
 
 def _experiment(
-    model: _Import, reads: tuple[_Text, _Text, Features | None], attention_only: bool, progress: Progress
+    model: Blueprint, reads: tuple[_Text, _Text, Features | None], attention_only: bool, progress: Progress
 ) -> Experiment:
     """The whole experiment, in the default dtype; `reads` are the text, the memory's text, and a signal."""
     (text, memory, features), around = reads, model.around
@@ -491,7 +356,7 @@ def _taken(arrays: dict[str, Numbers], beginning: str) -> dict[str, Numbers]:
     return {name: arrays.pop(name) for name in tuple(arrays) if name.startswith(beginning)}
 
 
-def _refuse_text(model: _Import, given: _Text, name: str) -> None:
+def _refuse_text(model: Blueprint, given: _Text, name: str) -> None:
     """Raise `FieldError` for a text or ids that no stack reads."""
     if given == _Text():
         return
@@ -514,9 +379,9 @@ def _attention_alone(layer: Layer) -> Layer:
     return replace(layer, block=alone)
 
 
-def _arrays(model: _Import, attention_only: bool, progress: Progress) -> ArraysOrMade:
+def _arrays(model: Blueprint, attention_only: bool, progress: Progress) -> ArraysOrComputed:
     """The numbers of each layer by path, and under None those in no layer."""
-    arrays: ArraysOrMade = {}
+    arrays: ArraysOrComputed = {}
     outside = _outside(model.layers[0])
     read = [one for one in model.planned if not attention_only or _is_in_first_attention(one, outside)]
     done, whole = 0, sum(one.stored.size for one in read)
@@ -528,14 +393,14 @@ def _arrays(model: _Import, attention_only: bool, progress: Progress) -> ArraysO
     if model.family.prepare is None:
         return arrays
     prepared = {
-        key: {path: one.numbers() if isinstance(one, Made) else one for path, one in below.items()}
+        key: {path: one.numbers() if isinstance(one, Computed) else one for path, one in below.items()}
         for key, below in arrays.items()
     }
     model.family.prepare(model.config, model.sizes, prepared)
     return {key: dict(below) for key, below in prepared.items()}
 
 
-ArraysOrMade = dict[tuple[str, int | None], dict[str, Numbers]]
+ArraysOrComputed = dict[tuple[str, int | None], dict[str, Numbers]]
 """As `Arrays`, with numbers that are computed from a file's at each use."""
 
 
@@ -573,9 +438,9 @@ def _vocabulary(around: Around, tokens: Tokens, embedding: Matrix, head: Mapping
     return filled(vocabulary, {name.removeprefix("vocabulary."): array for name, array in head.items()})
 
 
-def _tokens(model: _Import) -> Tokens:
+def _tokens(model: Blueprint) -> Tokens:
     return read_tokens(model.checkpoint, model.sizes["vocabulary"])
 
 
-def _title(model: _Import) -> str:
+def _title(model: Blueprint) -> str:
     return model.checkpoint.name

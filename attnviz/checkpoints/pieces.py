@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from attnviz.core.bpe import LONGEST_ADDED, SPACE, WORDS, LeadingSpace, fault_in
+from attnviz.core.bpe import LONGEST_ADDED, LeadingSpace, fault_in
+from attnviz.core.piece_kinds import SPACE, WORDS
 from attnviz.model.spec.pieces import MOST_MERGES, AddedToken, PieceName, Pieces
 from attnviz.model.spec.tokenizer_file import FORM_FAULTS as FORM_FAULTS
 from attnviz.model.spec.tokenizer_file import SCHEMES

@@ -16,20 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.checkpoints.families.family import (
-    Array,
-    Config,
-    Family,
-    Ignored,
-    Sizes,
-    Tensor,
-    as_stored,
-)
+from attnviz.checkpoints.families.family import Array, Config, Family, Ignored, Sizes, Tensor, as_stored
 from attnviz.checkpoints.reader import Checkpoint, StoredTensor, shape_text, tensor_error
 from attnviz.errors import Message, must_be, quoted
 from attnviz.model.spec.arrays import MAPPED_NUMBERS, PART_NUMBERS, widened
 from attnviz.model.spec.codes import Codes
-from attnviz.model.spec.memory_map import Made, file_of
+from attnviz.model.spec.memory_map import Computed, file_of
 
 
 @dataclass(frozen=True)
@@ -51,15 +43,15 @@ class Planned:
     row: Tensor
     layer: int | None
 
-    def arrays(self, sizes: Sizes) -> Iterator[tuple[Place, Array | Made]]:
+    def arrays(self, sizes: Sizes) -> Iterator[tuple[Place, Array | Computed]]:
         """Its numbers, in the layout of an experiment, for each place that it fills.
 
-        Those that lie in the file are views of it; many that have to be made are `Made`, at each use.
+        Those that lie in the file are views of it; many that have to be made are `Computed`, at each use.
         """
         for path, array in zip(self.row.places, self._parts(sizes), strict=True):
             yield from ((place, array) for place in self._places(path, sizes))
 
-    def _parts(self, sizes: Sizes) -> list[Array | Made]:
+    def _parts(self, sizes: Sizes) -> list[Array | Computed]:
         stored, is_large = self.stored, self.stored.size >= MAPPED_NUMBERS
         if stored.is_made and is_large:
             # Zeros that are not written to take no memory: they tell the shapes.
@@ -68,7 +60,7 @@ class Planned:
             parts = self.row.split(stored.array(), sizes)
         return [self._part(index, part, sizes) for index, part in enumerate(parts)]
 
-    def _part(self, index: int, part: Array, sizes: Sizes) -> Array | Made:
+    def _part(self, index: int, part: Array, sizes: Sizes) -> Array | Computed:
         """A part of the tensor: as it is if it lies in the file or is small."""
         stored, split = self.stored, self.row.split
         if part.size < MAPPED_NUMBERS or part.ndim != 2:
@@ -82,7 +74,7 @@ class Planned:
             rows = rows_along(axis)
             return None if rows is None else stored.codes(rows)
 
-        return Made(
+        return Computed(
             part.shape,
             part.dtype,
             lambda: split(stored.array(), sizes)[index],

@@ -17,7 +17,8 @@ from attnviz.errors import FieldError, missing, must_be
 from attnviz.model.errors.conversion import a_key_of
 from attnviz.model.fields import FieldRow, rows_of
 from attnviz.model.scalings import SCALINGS
-from attnviz.model.spec.positions import DynamicNtk, LongRope, Pairing, Rope, Scaling, Stretch, Yarn
+from attnviz.model.spec.positions import Pairing, Rope
+from attnviz.model.spec.scalings import DynamicNtk, LongRope, Scaling, Stretch, Yarn
 
 DEFAULT_BASE = 10_000.0
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.opening import names_model
-from attnviz.checkpoints.stories import load_named
+from attnviz.checkpoints.stories import load_named, record_of
 from attnviz.cli.command import Named, Refused
 from attnviz.core.text import columns, visible
 from attnviz.errors import (
@@ -38,6 +38,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.text import MODEL, split_text
 
 if TYPE_CHECKING:
+    from attnviz.model.io.carriers.record import Record
     from attnviz.model.trace import Trace
 
 DOC_HELP = N_(
@@ -241,9 +242,9 @@ def place(name: str, text: str) -> int:
     return int(text)
 
 
-def command_line() -> str:
-    """The command as it was typed."""
-    return shlex.join(["attnviz", *sys.argv[1:]])
+def recorded(document: Document) -> Record:
+    """The record of a document in the file that this command writes."""
+    return record_of(document, shlex.join(["attnviz", *sys.argv[1:]]))
 
 
 def written(path: str, write: Callable[[], object]) -> None:

@@ -3,24 +3,55 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, get_args
 
 from msgspec.structs import replace
 
-from attnviz.cli.condition import Condition, check_conditions
+from attnviz.cli.command import Condition, check_conditions
 from attnviz.cli.options import document, head, place
-from attnviz.cli.style import add_style
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.core.levels import RANGES
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.figures.figure import kind_of
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS
+from attnviz.figures.options import OPTIONS, Option
+from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
 from attnviz.model.projections import PROJECTION_BY_ID
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
+
+
+def add_style(command: ArgumentParser, rows: Sequence[Option] = OPTIONS) -> None:
+    """Add an option for each row."""
+    for row in rows:
+        if row.control == "switch":
+            action = "store_false" if row.default else "store_true"
+            command.add_argument(row.flag, dest=row.field, action=action, help=_help(row))
+        else:
+            command.add_argument(row.flag, metavar=row.metavar, help=_help(row))
+
+
+def style(options: Namespace) -> Style:
+    """The style of these options. Raises `ValueError` for one that is no value."""
+    given = {row: getattr(options, row.field, None) for row in OPTIONS}
+    values = {row.field: row.read(one) if isinstance(one, str) else one for row, one in given.items()}
+    return Style(**{field: value for field, value in values.items() if value is not None})
+
+
+def _help(row: Option) -> str:
+    """The sentence of the option; one that removes a part says so."""
+    hint = _(row.hint)
+    if hint[1:2].islower():  # the hints of the window begin with a capital, those of the shell do not
+        hint = hint[0].lower() + hint[1:]
+    if row.control == "switch" and row.default:
+        return _("without {part}").format(part=hint)
+    if row.default is None or row.control == "switch":
+        return hint
+    return _("{hint} (default: {value})").format(hint=hint, value=row.default)
+
 
 if TYPE_CHECKING:
     from attnviz.figures.subject import Subject

@@ -14,17 +14,56 @@ from typing import NoReturn
 
 from attnviz.checkpoints.hub import is_downloaded
 from attnviz.checkpoints.presets import preset_ids
-from attnviz.cli.command import Named, Refused
+from attnviz.cli.command import Named, Refused, check_conditions, keep_apart, typed_apart
 from attnviz.cli.commands import gui
-from attnviz.cli.condition import check_conditions, keep_apart, typed_apart
 from attnviz.cli.table import COMMANDS
-from attnviz.cli.words import Help, speak
 from attnviz.core.phrases import named
+from attnviz.core.text import wrapped
 from attnviz.errors import about, message_of
-from attnviz.i18n import LANGUAGES, _, set_language
+from attnviz.i18n import LANGUAGES, N_, _, ngettext, set_language
 from attnviz.model.io.carriers.table import CARRYING
 from attnviz.model.io.files import JSON_SUFFIX, TENSORS_SUFFIX
 from attnviz.version import __version__
+
+WORDS = (
+    N_("usage: "),
+    N_("positional arguments"),
+    N_("options"),
+    N_("show this help message and exit"),
+    N_("argument %(argument_name)s: %(message)s"),
+    N_("unrecognized arguments: %s"),
+    N_("the following arguments are required: %s"),
+    N_("expected one argument"),
+    N_("expected at least one argument"),
+    N_("ignored explicit argument %r"),
+    N_("not allowed with argument %s"),
+    N_("invalid choice: %(value)r (choose from %(choices)s)"),
+)
+"""The argparse messages that a user of this program can encounter."""
+
+
+class Help(argparse.HelpFormatter):
+    """Counts columns instead of characters, breaks Chinese lines, and ends Chinese headings in Chinese."""
+
+    def format_help(self) -> str:
+        # argparse itself puts a half-width colon behind every heading.
+        return re.sub(r"(?<=[\u4e00-\u9fff]):$", "：", super().format_help(), flags=re.MULTILINE)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrapped(text, width)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n".join(indent + line for line in wrapped(text, width - len(indent)))
+
+
+def speak() -> None:
+    """Let argparse look up its texts in the program's catalogue.
+
+    By default it uses the catalogue of the process, which follows the environment alone and not --language,
+    through two names in its own module; if those names are missing, its texts stay English.
+    """
+    vars(argparse).update(_=_, ngettext=ngettext)
+
 
 REFUSED, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
 """Exit codes: wrong input or no room for the output; Ctrl+C; the reader of standard output closed it."""

@@ -172,12 +172,12 @@ def available_memory() -> int:
     UNKNOWN_MEMORY.
     """
     if sys.platform.startswith("linux"):
-        found = linux_memory(Path("/proc"), Path("/sys/fs/cgroup"))
+        measured = linux_memory(Path("/proc"), Path("/sys/fs/cgroup"))
     elif sys.platform == "win32":
-        found = _windows_memory()
+        measured = _windows_memory()
     else:
-        found = _posix_memory()
-    return UNKNOWN_MEMORY if found is None else found
+        measured = _posix_memory()
+    return UNKNOWN_MEMORY if measured is None else measured
 
 
 def linux_memory(proc: Path, cgroups: Path) -> int | None:

@@ -19,7 +19,7 @@ from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.parity import compared
 from attnviz.engines.program import Check
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.stages import STAGE_BY_ID, as_read
+from attnviz.model.stages import STAGE_BY_ID, as_read, kept_for_later
 from attnviz.model.trace import SiteTrace, Trace
 
 Numbers = NDArray[Any]
@@ -131,7 +131,8 @@ class Decoded:
         if row.phase == "scores":  # relative to the multiplied vectors, however small the sum is
             return tolerance * max(self.sizes[name], self.scores, 1.0)
         # sums and products alone, before the softmax: relative to their own numbers
-        as_projected = row.phase in ("input", "heads") and row.rule != "row"
+        has_statistics = row.made_by is not None and bool(row.made_by.statistics)
+        as_projected = row.phase in ("input", "heads") and not has_statistics
         return (tolerance if as_projected else later) * max(self.sizes[name], 1.0)
 
 
@@ -152,11 +153,11 @@ def decode_and_compare(
     began = time.perf_counter()
     full = execute(decoding.experiment, engine, device, check=whole, reserve=reserve)
     full_seconds = time.perf_counter() - began
-    found = compared(decoding, full, beside)
-    sizes = {stage: one.size for stage, one in found.items()}
+    comparison = compared(decoding, full, beside)
+    sizes = {stage: one.size for stage, one in comparison.items()}
     scores = max(_score_bound(full.site(name), sizes) for name in full.sites)
-    differences = {stage: one.difference for stage, one in found.items()}
-    undefined = {stage: (one.undefined, one.total) for stage, one in found.items() if one.undefined}
+    differences = {stage: one.difference for stage, one in comparison.items()}
+    undefined = {stage: (one.undefined, one.total) for stage, one in comparison.items() if one.undefined}
     rows, stored, names = {}, {}, tuple(decoding.steps[0].sites)
     for index, name in enumerate(names):
         read.at(index / len(names))
@@ -186,7 +187,7 @@ def decode_and_compare(
 def _full_rows(decoding: Decoding, trace: Trace, name: str, check: Check) -> FullRows:
     """One site's rows of the full pass."""
     site = trace.site(name)
-    keys, values = (site[as_read(stage, site.stages)] for stage in ("k", "v"))
+    keys, values = (site[as_read(stage, site.stages)] for stage in kept_for_later())
     return FullRows(keys, values, site["attention_output"], evicted_attention(decoding, site, check))
 
 

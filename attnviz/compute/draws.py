@@ -35,14 +35,14 @@ def draws(
 
     Raises as `execute_decoding` does.
     """
-    progress, made = progress_of(check), list[Draw]()
+    progress, drawn = progress_of(check), list[Draw]()
     for index, seed in enumerate(seeds):
         part = progress.part(index / len(seeds), (index + 1) / len(seeds))
         decoding = execute_decoding(
             set_seed(experiment, seed), None, engine, device, check=part, reserve=reserve, earlier=earlier
         )
-        made.append(_draw(seed, decoding))
-    return tuple(made)
+        drawn.append(_draw(seed, decoding))
+    return tuple(drawn)
 
 
 def _draw(seed: int, decoding: Decoding) -> Draw:

@@ -17,7 +17,7 @@ from attnviz.model.operands.matrices import is_identity, output_tokens, transfor
 from attnviz.model.positions import changes
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import score_stages, site_stages
 from attnviz.model.spec.block import NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
@@ -106,12 +106,16 @@ def _steps(site: Site, steps: int, itemsize: int) -> Estimate:
     return replace(_kept(site, steps, m, itemsize), flops=flops)
 
 
+def stored_maps(site: Site) -> int:
+    """Number of (head, query, key) arrays that a run stores: those that a window does not follow from."""
+    made_by = (STAGE_BY_ID[stage].made_by for stage in score_stages(site))
+    return sum(operation is not None and bool(operation.statistics) for operation in made_by)
+
+
 def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
     """The stored arrays of one site with n queries and m keys; its FLOPs do not cover the site."""
-    heads = site.heads
-    size = estimate_attention(
-        heads.n_heads, heads.n_kv_heads, n, m, site.d_model, site.d_qk, itemsize, stored_maps=1
-    )
+    heads, maps = site.heads, stored_maps(site)
+    size = estimate_attention(heads.n_heads, heads.n_kv_heads, n, m, site.d_model, site.d_qk, itemsize, maps)
     lines = (*size.lines, *_further(site, n, m, itemsize))
     return Estimate(sum(line.value for line in lines), 0, lines)
 

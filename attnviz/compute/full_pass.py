@@ -62,8 +62,8 @@ def _cached_seconds(decoding: Decoding, experiment: Experiment, check: Check, re
     before = count - 1 if decoding.steps[count - 1].prefill is None else 0
     earlier = dataclasses.replace(decoding, steps=decoding.steps[:before])
     where = decoding.engine, decoding.device
-    made = execute_decoding(experiment, count, *where, check=check, reserve=reserve, earlier=earlier)
-    return sum(step.seconds for step in made.steps[before:]) if made.reused == before else math.nan
+    decoded = execute_decoding(experiment, count, *where, check=check, reserve=reserve, earlier=earlier)
+    return sum(step.seconds for step in decoded.steps[before:]) if decoded.reused == before else math.nan
 
 
 def _last_row(site: SiteTrace) -> Numbers:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import windows
 from attnviz.core.quantise import quantise
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.decode.step import SiteStep
@@ -98,9 +99,9 @@ def stored_rows(decoding: Decoding, name: str) -> tuple[StoredRows, ...]:
         return ()
     cache = _cache(decoding)
     bits = cache.bits if isinstance(cache, QuantisedCache) else 0
-    made = [np.stack(rows, axis=1) for rows in zip(*map(_put_in, steps), strict=True)]
+    appended = [np.stack(rows, axis=1) for rows in zip(*map(_put_in, steps), strict=True)]
     names = ("k", "v") if last.experiment.latent is None else ("latent", "rope_key")
-    return tuple(_beside(*pair, bits) for pair in zip(names, made, decoding.held(name), strict=False))
+    return tuple(_beside(*pair, bits) for pair in zip(names, appended, decoding.held(name), strict=False))
 
 
 def evicted_attention(decoding: Decoding, site: SiteTrace, check: Check = never_cancelled) -> Floats:
@@ -109,24 +110,24 @@ def evicted_attention(decoding: Decoding, site: SiteTrace, check: Check = never_
     Σ of w[t, j] over the positions j ≤ t that were evicted before step t; `site` is the full pass's.
     """
     cache, n_steps = _cache(decoding), len(decoding.steps)
-    found = np.zeros((site.experiment.heads.n_heads, n_steps))
+    shares = np.zeros((site.experiment.heads.n_heads, n_steps))
     if cache is None or site.experiment.memory is not None:
-        return found
+        return shares
     kept = [cache.kept(length) for length in range(1, n_steps + 1)]
     gone = [range(len(first), last.start) for first, last in kept]
-    for head in range(len(found)) if any(gone) else ():  # recomputing the weights is slow
+    for head in range(len(shares)) if any(gone) else ():  # recomputing the weights is slow
         check()
-        weights = site.window(site.raw_map, head)
-        for step, positions in enumerate(gone):
-            found[head, step] = weights[step, positions.start : positions.stop].sum(dtype=np.float64)
-    return found
+        for rows, weights in windows(site.matrix(site.raw_map, head)):
+            for step, row in zip(range(rows.start, min(rows.stop, n_steps)), weights, strict=False):
+                shares[head, step] = row[gone[step].start : gone[step].stop].sum(dtype=np.float64)
+    return shares
 
 
-def step_errors(made: list[Numbers], whole: Numbers) -> StepErrors:
+def step_errors(rows: list[Numbers], whole: Numbers) -> StepErrors:
     """Compare the steps' rows, (feature,) each, with those of the full pass, (step or more, feature)."""
     apart = [
         np.abs(np.asarray(row, np.float64) - full.astype(np.float64))
-        for row, full in zip(made, whole, strict=False)
+        for row, full in zip(rows, whole, strict=False)
     ]
     greatest = [row.max(initial=0.0) for row in apart]
     return StepErrors(np.array(greatest), np.array([math.sqrt(np.mean(row * row)) for row in apart]))
@@ -146,9 +147,9 @@ def _put_in(site: SiteStep) -> tuple[Numbers, ...]:
     return site["latent"][None, :], keys[:1, site.experiment.heads.d_head :]
 
 
-def _beside(name: str, made: Numbers, read: Numbers, bits: int) -> StoredRows:
+def _beside(name: str, appended: Numbers, read: Numbers, bits: int) -> StoredRows:
     """Compare (g, position, numbers) as appended with those read back."""
-    put, got = np.asarray(made, np.float64), np.asarray(read, np.float64)
+    put, got = np.asarray(appended, np.float64), np.asarray(read, np.float64)
     apart = np.abs(got - put)
     feature = np.argmax(apart, axis=-1)
     there = feature[..., None]

@@ -3,8 +3,7 @@
 One of the rules in `PIECE_KINDS` cuts a text into pre-tokens. A pre-token is split into characters; of the
 neighbouring pairs, the one with the lowest rank is merged, leftmost first, until no pair has a rank. A
 character that is no token becomes the tokens of its UTF-8 bytes, `<0xE4>` and so on; in the alphabet of GPT-2
-every byte has a character of its own. The rules are written here: a document names one and brings no pattern.
-Special and added tokens are found in a text before it is cut.
+every byte has a character of its own. Special and added tokens are found in a text before it is cut.
 """
 
 from __future__ import annotations
@@ -17,173 +16,15 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Literal, Protocol
 
+from attnviz.core.piece_kinds import PIECE_KIND_BY_ID, SPACE, TEXT_BYTES, byte_token, class_of, text_bytes
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, Message, whole_number
 
 LeadingSpace = Literal["never", "always", "unless_there", "first"]
 """Rule that prepends a space to the parts of a text between added tokens, or (`first`) to its first part."""
 
-WORDS = r' ?[A-Za-z]+| ?[0-9]| ?"|[\s\S]'
-"""One pre-token of `words`: a word, digit or quotation mark with the space before it, or any character."""
-
-SPACE = "\u2581"
-"""Character that SentencePiece writes for a space."""
-
-TEXT_BYTES = (*range(0xC0), *range(0xC2, 0xF5))
-"""Bytes that occur in UTF-8 texts."""
-
-_WORD = re.compile(WORDS)
-_BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
-_CONTRACTION = re.compile("'(?:[stmd]|re|ve|ll)")
-_RUNS = re.compile(r" ?L+| ?N+| ?O+")
-_SPACES = re.compile(r"[ W]+")
 _KNOWN_PIECES = 20_000
 """Largest number of pre-tokens whose ids are cached: words recur."""
-
-
-# --- the kinds of pieces ---------------------------------------------------------------------------
-
-
-def _alphabet() -> tuple[str, ...]:
-    """Return the character of each byte in GPT-2's alphabet (Radford et al. 2019).
-
-    Bytes that are printable characters of Latin-1 stand for themselves; the others, in order, are U+0100 on.
-    """
-    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(0x100, 0x200))
-    return tuple(chr(byte if byte in printable else next(others)) for byte in range(256))
-
-
-ALPHABET = _alphabet()
-_BYTE_OF = {character: byte for byte, character in enumerate(ALPHABET)}
-
-
-def _words(text: str) -> Iterator[str]:
-    return (match[0] for match in _WORD.finditer(text))
-
-
-def _whole(text: str) -> Iterator[str]:
-    if text:
-        yield text.replace(" ", SPACE)
-
-
-def _byte_level(text: str) -> Iterator[str]:
-    """GPT-2's pre-tokens: contractions, words, numbers, other signs, each with the space before it; spaces.
-
-    Of several spaces before a word, the last one belongs to the word.
-    """
-    classes = "".join(map(_class, text))
-    at = 0
-    while at < len(text):
-        found = _CONTRACTION.match(text, at)
-        end = found.end() if found else _end_of_run(classes, at)
-        yield "".join(ALPHABET[byte] for byte in text[at:end].encode())
-        at = end
-
-
-def _class(character: str) -> str:
-    """L, N, W (white space), O (other), or the space itself."""
-    if character == " ":
-        return " "
-    if character.isspace() and not "\x1c" <= character <= "\x1f":
-        return "W"
-    kind = unicodedata.category(character)[0]
-    return kind if kind in "LN" else "O"
-
-
-def _end_of_run(classes: str, at: int) -> int:
-    """Return the index where the pre-token that begins at `at` ends."""
-    run = _RUNS.match(classes, at)
-    if run:
-        return run.end()
-    spaces = _SPACES.match(classes, at)
-    assert spaces is not None  # every class belongs to one of the two patterns
-    is_last, several = spaces.end() == len(classes), spaces.end() - at > 1
-    return spaces.end() - (several and not is_last)
-
-
-def _text_bytes(token: str) -> bytes:
-    return (
-        bytes([_byte_value(token)]) if is_byte_token(token) else token.encode("utf-8", errors="surrogatepass")
-    )
-
-
-def _space_bytes(token: str) -> bytes:
-    return _text_bytes(token.replace(SPACE, " "))
-
-
-def _alphabet_bytes(token: str) -> bytes:
-    if all(character in _BYTE_OF for character in token):
-        return bytes(_BYTE_OF[character] for character in token)
-    return token.encode("utf-8", errors="surrogatepass")
-
-
-def is_byte_token(token: str) -> bool:
-    """True if a token is written as `byte_token` writes them."""
-    return _BYTE_TOKEN.fullmatch(token) is not None
-
-
-def _byte_value(token: str) -> int:
-    return int(token[3:5], 16)
-
-
-def byte_token(byte: int) -> str:
-    """The token that stands for one byte: `<0xE4>`."""
-    return f"<0x{byte:02X}>"
-
-
-def _text_byte(byte: int) -> tuple[str, ...]:
-    """Return the tokens of which one suffices to write a byte: its ASCII character, or its byte token."""
-    return (byte_token(byte), chr(byte)) if byte < 0x80 else (byte_token(byte),)
-
-
-def _space_byte(byte: int) -> tuple[str, ...]:
-    return (byte_token(byte), SPACE) if byte == 0x20 else _text_byte(byte)
-
-
-def _alphabet_byte(byte: int) -> tuple[str, ...]:
-    return (ALPHABET[byte],)
-
-
-@dataclass(frozen=True)
-class PieceKind:
-    """One convention by which vocabularies write a text.
-
-    `cut` returns the pre-tokens, in the characters of the vocabulary; `bytes_of` the bytes that a token
-    stands for, and `added_bytes` those of an added one; `written` the tokens of which a vocabulary needs one
-    to write a byte.
-    """
-
-    id: str
-    cut: Callable[[str], Iterator[str]]
-    bytes_of: Callable[[str], bytes]
-    added_bytes: Callable[[str], bytes]
-    written: Callable[[int], tuple[str, ...]]
-
-
-PIECE_KINDS = (
-    PieceKind("words", _words, _text_bytes, _text_bytes, _text_byte),
-    PieceKind("metaspace", _whole, _space_bytes, _space_bytes, _space_byte),
-    PieceKind("byte_level", _byte_level, _alphabet_bytes, _text_bytes, _alphabet_byte),
-)
-PIECE_KIND_BY_ID = {kind.id: kind for kind in PIECE_KINDS}
-
-BYTE_SPACE = "Ġ"
-"""The space in the alphabet of bytes of GPT-2."""
-
-
-def plain_texts(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Tokens as text: `Ġ` and the other characters that stand for bytes, and `▁` for a space, are read."""
-    if any(BYTE_SPACE in token for token in tokens):
-        return tuple(map(_of_bytes, tokens))
-    return tuple(token.replace(SPACE, " ") for token in tokens)
-
-
-def _of_bytes(token: str) -> str:
-    try:
-        return PIECE_KIND_BY_ID["byte_level"].bytes_of(token).decode()
-    except UnicodeDecodeError:  # part of a character
-        return token
 
 
 # --- added tokens ----------------------------------------------------------------------------------
@@ -257,7 +98,7 @@ class _Search:
 
 def _stripped(text: str, at: int, step: int) -> int:
     """Return the place behind the white space that begins at `at`, in the direction of `step`."""
-    while (one := text[at - 1 : at] if step < 0 else text[at : at + 1]) and _class(one) in " W":
+    while (one := text[at - 1 : at] if step < 0 else text[at : at + 1]) and class_of(one) in " W":
         at += step
     return at
 
@@ -347,8 +188,8 @@ class BytePairs:
     def _encoded(self, text: str, leading: LeadingSpace) -> list[int]:
         check_text(text)
         ids: list[int] = []
-        found, normal = self._added
-        for start, part, token in found.parts(text):
+        search, normal = self._added
+        for start, part, token in search.parts(text):
             if token is not None:
                 ids.append(self._id(token))
                 continue
@@ -448,19 +289,19 @@ class BytePairs:
     def _remember(self, piece: str) -> tuple[int, ...]:
         """Encode one pre-token and cache the ids: words recur."""
         if self.whole and piece in self._ids and piece not in self.special:
-            found: tuple[int, ...] = (self._ids[piece],)
+            ids: tuple[int, ...] = (self._ids[piece],)
         else:
-            found = tuple(self._ids[part] for part in merged(self._characters(piece), self._ranks))
+            ids = tuple(self._ids[part] for part in merged(self._characters(piece), self._ranks))
         if len(self._known) < _KNOWN_PIECES and len(piece) < 64:
-            self._known[piece] = found
-        return found
+            self._known[piece] = ids
+        return ids
 
     def _characters(self, piece: str) -> Iterator[str]:
         for character in piece:
             if character in self._ids:
                 yield character
             else:
-                yield from map(byte_token, _text_bytes(character))
+                yield from map(byte_token, text_bytes(character))
 
 
 def joined(
@@ -480,13 +321,13 @@ def joined(
     data = b""
     for index, (before, token) in enumerate(pairwise(("", *tokens))):
         is_named = token in special and token in added
-        found = token.encode("utf-8", errors="surrogatepass") if is_named else bytes_of(token)
+        encoded = token.encode("utf-8", errors="surrogatepass") if is_named else bytes_of(token)
         if leading == "always" and added.get(token):
-            found = b" " + found  # a normalised part begins with the space, and so does the token in it
+            encoded = b" " + encoded  # a normalised part begins with the space, and so does the token in it
         begins = leading != "never" if not index else leading == "always" and added.get(before) is False
         if begins and added.get(token) is not False:
-            found = found.removeprefix(b" ")
-        data += b" " + found if index and has_space(before, token) else found
+            encoded = encoded.removeprefix(b" ")
+        data += b" " + encoded if index and has_space(before, token) else encoded
     return shown_bytes(data)
 
 
@@ -503,7 +344,7 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
         rank = ranks.get((texts[left], texts[right])) if right < len(texts) else None
         return None if rank is None else (rank, left, texts[left], texts[right])
 
-    queue = [found for found in map(offer, range(len(texts))) if found]
+    queue = [offered for offered in map(offer, range(len(texts))) if offered]
     heapify(queue)
     while queue:
         _rank, left, first, second = heappop(queue)
@@ -515,9 +356,9 @@ def merged(parts: Iterable[str], ranks: dict[tuple[str, str], int]) -> list[str]
         if after[left] < len(texts):
             before[after[left]] = left
         for start in (before[left], left):
-            found = offer(start) if start >= 0 else None
-            if found:
-                heappush(queue, found)
+            offered = offer(start) if start >= 0 else None
+            if offered:
+                heappush(queue, offered)
     return [text for text in texts if text]
 
 

@@ -20,8 +20,8 @@ of 0.02 at 768 features (Radford et al. 2019; modeling_gpt2, initializer_range).
 @lru_cache(maxsize=2)
 def gradient_by_depth(has_residual: bool) -> Slopes:
     """`depth_gradients` of `N_STACKS` stacks; cached."""
-    found = [depth_gradients(N_TOKENS, WIDTH, has_residual, seed) for seed in range(N_STACKS)]
-    return slopes(np.array(found).T)
+    norms = [depth_gradients(N_TOKENS, WIDTH, has_residual, seed) for seed in range(N_STACKS)]
+    return slopes(np.array(norms).T)
 
 
 def depth_gradients(n: int, width: int, has_residual: bool, seed: int) -> Floats:
@@ -34,12 +34,12 @@ def depth_gradients(n: int, width: int, has_residual: bool, seed: int) -> Floats
     random = np.random.default_rng(seed)
     gradient = random.standard_normal((n, width))
     gradient /= np.linalg.norm(gradient)
-    found = []
+    norms = []
     for _layer in LAYERS:
-        found.append(float(np.linalg.norm(gradient)))
+        norms.append(float(np.linalg.norm(gradient)))
         weights = np.exp(random.standard_normal((n, n)))
         weights /= weights.sum(axis=1, keepdims=True)
         value, output = random.standard_normal((2, width, width)) * GAIN / np.sqrt(width)
         through = weights.T @ gradient @ output.T @ value.T
         gradient = gradient + through if has_residual else through
-    return np.array(found)
+    return np.array(norms)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.entropy import entropy_bits
+from attnviz.core.head_measures import entropy_bits
+from attnviz.core.matrix import AnyMatrix, by_rows, cells, windows
 from attnviz.i18n import N_
 
-Weights = NDArray[np.floating]
+Weights = AnyMatrix
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
@@ -75,7 +76,7 @@ def spread(head: Head) -> float:
     counted = n_visible > 1
     if not counted.any():
         return float("nan")
-    shares = entropy_bits(weights)[counted] / np.log2(n_visible[counted])
+    shares = by_rows(entropy_bits, weights)[counted] / np.log2(n_visible[counted])
     return _mean(np.minimum(shares, 1.0))
 
 
@@ -84,7 +85,7 @@ def on_previous(head: Head) -> float:
 
     "Previous token head": Elhage et al. 2021, A Mathematical Framework for Transformer Circuits.
     """
-    return _mean(np.diagonal(head.weights, -1))
+    return _mean(_diagonal(head.weights, -1))
 
 
 def on_first(head: Head) -> float:
@@ -92,7 +93,7 @@ def on_first(head: Head) -> float:
 
     "Attention sink": Xiao et al. 2024.
     """
-    return _mean(head.weights[1:, :1])
+    return _mean(by_rows(lambda rows: rows[:, :1], head.weights)[1:])
 
 
 def on_same(head: Head) -> float:
@@ -133,7 +134,7 @@ def on_near(head: Head) -> float:
     Earlier queries of a causal text see no others.
     """
     weights, n = head.weights, len(head.weights)
-    bands = [np.diagonal(weights, by)[NEAR + 1 + min(by, 0) :] for by in range(-NEAR, NEAR + 1)]
+    bands = [_diagonal(weights, by)[NEAR + 1 + min(by, 0) :] for by in range(-NEAR, NEAR + 1)]
     total = sum(float(np.sum(band, dtype=np.float64)) for band in bands)
     return total / (n - NEAR - 1) if n > NEAR + 1 else float("nan")
 
@@ -148,8 +149,17 @@ def distance(head: Head) -> float:
     apart = _apart(*weights.shape)
     furthest = (apart if blocked is None else np.where(blocked, 0.0, apart)).max(axis=1)
     counted = furthest > 0
-    means = (weights * apart).sum(axis=1, dtype=np.float64)
-    return _mean(means[counted] / furthest[counted])
+    means = [(part * apart[rows]).sum(axis=1, dtype=np.float64) for rows, part in windows(weights)]
+    return _mean(np.concatenate(means)[counted] / furthest[counted])
+
+
+def _diagonal(weights: Weights, by: int) -> NDArray[Any]:
+    """The weights of the keys at i + `by`."""
+    if isinstance(weights, np.ndarray):
+        return np.diagonal(weights, by)
+    n_rows, n_keys = weights.shape
+    rows = np.arange(max(0, -by), min(n_rows, n_keys - by))
+    return cells(weights, rows, rows + by)
 
 
 @lru_cache(maxsize=2)
@@ -160,11 +170,11 @@ def _apart(n_queries: int, n_keys: int) -> NDArray[np.float64]:
     return apart
 
 
-def _on(weights: Weights, cells: tuple[Ints, ...]) -> float:
+def _on(weights: Weights, places: tuple[Ints, ...]) -> float:
     """Mean over the rows with such cells of their weight on them; NaN without."""
-    rows, columns = cells
+    rows, columns = places
     n_rows = len(np.unique(rows))
-    return float(np.sum(weights[rows, columns], dtype=np.float64)) / n_rows if n_rows else float("nan")
+    return float(np.sum(cells(weights, rows, columns), dtype=np.float64)) / n_rows if n_rows else float("nan")
 
 
 def _mean(values: NDArray[Any]) -> float:

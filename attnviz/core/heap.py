@@ -8,17 +8,17 @@ from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-def trimmed(function: Callable[Given, Made]) -> Callable[Given, Made]:
+def trimmed(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """`function`, with `trim` after it, when its own objects are gone."""
 
     @wraps(function)
-    def and_trim(*given: Given.args, **named: Given.kwargs) -> Made:
-        made = function(*given, **named)
+    def and_trim(*given: Given.args, **named: Given.kwargs) -> Result:
+        result = function(*given, **named)
         trim()
-        return made
+        return result
 
     return and_trim
 
@@ -37,7 +37,7 @@ def trim() -> None:
 def _malloc_trim() -> Callable[[int], int] | None:
     """That of the GNU C library."""
     try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
     except (OSError, AttributeError, TypeError):
         return None
-    return found
+    return trim

@@ -6,13 +6,14 @@ cells, NaN and infinities are left out: they have marks of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import AnyMatrix, part_of, rank, taken, windows
 from attnviz.errors import FieldError, among
 from attnviz.i18n import N_
 
@@ -41,13 +42,13 @@ class Range:
 
     id: str
     label: str
-    ends: Callable[[FloatArray, bool, BoolArray | None], Ends]
+    ends: Callable[[AnyMatrix, bool, BoolArray | None], Ends]
     clips: bool = False
     skips_first: bool = False
 
 
 def levels(
-    values: FloatArray,
+    values: AnyMatrix,
     range_id: str,
     signed: bool,
     blocked: BoolArray | None = None,
@@ -71,7 +72,8 @@ def levels(
     row = _row(range_id)
     if row.skips_first:
         part = (slice(1, None), slice(None))[:: 1 if token_axis == 0 else -1]
-        values, blocked = values[part], None if blocked is None else blocked[part]
+        values = part_of(values, *part)
+        blocked = None if blocked is None else blocked[part]
     return row.ends(values, signed, blocked)
 
 
@@ -114,7 +116,7 @@ def _row(range_id: str) -> Range:
     return RANGE_BY_ID[range_id]
 
 
-def _whole(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+def _whole(values: AnyMatrix, signed: bool, blocked: BoolArray | None) -> Ends:
     """Ends over all cells that count."""
     low, high = _extremes(values, blocked)
     if signed:
@@ -124,27 +126,47 @@ def _whole(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
     return (low, high) if high > low else (low, low + 1.0)
 
 
-def _about_zero(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+def _about_zero(values: AnyMatrix, signed: bool, blocked: BoolArray | None) -> Ends:
     return _whole(values, True, blocked)
 
 
-def _logarithmic(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+def _logarithmic(values: AnyMatrix, signed: bool, blocked: BoolArray | None) -> Ends:
     if signed:
         return _whole(values, True, blocked)
     _low, high = _extremes(values, blocked)
     return _log_levels(values, high, blocked)
 
 
-def _percentiles(values: FloatArray, signed: bool, blocked: BoolArray | None) -> Ends:
+def _percentiles(values: AnyMatrix, signed: bool, blocked: BoolArray | None) -> Ends:
     """Ends that leave the outermost cells out; those of all cells if nearly all are equal."""
-    cells = values[_kept(values, blocked)].astype(np.float64, copy=False)
-    if not cells.size:
+    ends = _nearest(values, blocked, np.abs if signed else np.asarray)
+    if ends is None:
         return _whole(values, signed, blocked)
+    low, high = ends
     if signed:
-        largest = float(np.percentile(np.abs(cells), PERCENTILES[1], method="nearest"))
-        return (-largest, largest) if largest > 0 else _whole(values, True, blocked)
-    low, high = (float(end) for end in np.percentile(cells, PERCENTILES, method="nearest"))
+        return (-high, high) if high > 0 else _whole(values, True, blocked)
     return (low, high) if high > low else _whole(values, False, blocked)
+
+
+def _nearest(
+    values: AnyMatrix, blocked: BoolArray | None, of: Callable[[FloatArray], FloatArray]
+) -> Ends | None:
+    """The percentiles of `of` the cells that count, each the nearest number; None without any."""
+    if isinstance(values, np.ndarray):
+        cells = of(values[_kept(values, blocked)].astype(np.float64, copy=False))
+        return tuple(np.percentile(cells, PERCENTILES, method="nearest").tolist()) if cells.size else None
+
+    def counted() -> Iterator[FloatArray]:
+        return (of(window[_kept(window, hidden)]) for window, hidden in _parts(values, blocked))
+
+    count = sum(cells.size for cells in counted())
+    low, high = (round((count - 1) * (percent / 100)) for percent in PERCENTILES)
+    return (rank(counted, low), rank(counted, high)) if count else None
+
+
+def _parts(values: AnyMatrix, blocked: BoolArray | None) -> Iterator[tuple[FloatArray, BoolArray | None]]:
+    """The windows of a matrix with their blocked cells."""
+    return ((window, None if blocked is None else blocked[rows]) for rows, window in windows(values))
 
 
 def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:
@@ -153,18 +175,25 @@ def _kept(values: FloatArray, blocked: BoolArray | None) -> BoolArray:
     return finite if blocked is None else finite & ~blocked
 
 
-def _extremes(values: FloatArray, blocked: BoolArray | None) -> tuple[float, float]:
+def _extremes(values: AnyMatrix, blocked: BoolArray | None) -> tuple[float, float]:
     """Smallest and largest finite, unblocked value; (0, 0) without one."""
+    ends = [_extremes_of(*part) for part in _parts(values, blocked)]
+    low = min((low for low, _high in ends), default=np.inf)
+    high = max((high for _low, high in ends), default=-np.inf)
+    return (low, high) if low <= high else (0.0, 0.0)
+
+
+def _extremes_of(values: FloatArray, blocked: BoolArray | None) -> tuple[float, float]:
+    """Those of one window; (∞, −∞) without such a value."""
     if values.size == 0:
-        return 0.0, 0.0
+        return np.inf, -np.inf
     low, high = float(values.min()), float(values.max())  # NaN and infinities show up in one of the two
     all_finite = bool(np.isfinite(low) and np.isfinite(high))
     if all_finite and blocked is None:
         return low, high
     kept = ~blocked if all_finite and blocked is not None else _kept(values, blocked)
     low = float(np.min(values, where=kept, initial=np.inf))
-    high = float(np.max(values, where=kept, initial=-np.inf))
-    return (low, high) if low <= high else (0.0, 0.0)
+    return low, float(np.max(values, where=kept, initial=-np.inf))
 
 
 def _linear_positions(
@@ -204,11 +233,13 @@ def _row_levels(
     return low, np.where(high > low, high, low + 1.0)
 
 
-def _log_levels(values: FloatArray, high: float, blocked: BoolArray | None) -> tuple[float, float]:
+def _log_levels(values: AnyMatrix, high: float, blocked: BoolArray | None) -> tuple[float, float]:
     if high <= 0:
         return 10.0**-WEIGHT_DECADES, 1.0
-    positive = _kept(values, blocked) & (values > 0)
-    smallest = float(np.min(np.where(positive, values, np.inf)))
+    smallest = min(
+        float(np.min(np.where(_kept(window, hidden) & (window > 0), window, np.inf)))
+        for window, hidden in _parts(values, blocked)
+    )
     floor = max(smallest, high * 10.0**-WEIGHT_DECADES)
     if floor < high:
         return floor, high
@@ -237,3 +268,36 @@ RANGES = (
 )
 
 RANGE_BY_ID = {row.id: row for row in RANGES}
+
+
+LONG = 32
+"""Columns from which a map is too long for numbers, so that its colours alone must tell."""
+_SAMPLE = 256
+_SINK, _FAINT, _BRIGHT, _FEW = 0.4, 0.3, 0.05, 0.03
+
+
+def better_range(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> str:
+    """Id of the range that tells more of `weights` (rows, columns) than their largest value does, or "".
+
+    - "without_first" if the first token takes more than two fifths of the rows on average;
+    - "row" if the largest weight of a typical row is less than a third of the largest of all;
+    - "log" if fewer than 3 % of the visible cells exceed a twentieth of the largest.
+
+    Of a long matrix `_SAMPLE` rows at most are read.
+    """
+    rows, columns = weights.shape
+    if columns < LONG or rows < 2:
+        return ""
+    part = slice(1, None, max(1, rows // _SAMPLE))  # the first row has one visible key under a causal mask
+    cells, hidden = taken(weights, part), None if blocked is None else blocked[part]
+    seen = np.isfinite(cells) if hidden is None else np.isfinite(cells) & ~hidden
+    shown = np.where(seen, cells, 0)
+    largest = float(shown.max(initial=0.0))
+    if largest <= 0:
+        return ""
+    if float(shown[:, 0].mean()) > _SINK:
+        return "without_first"
+    whole = max(largest, float(np.nanmax(weights[0], initial=0.0)))
+    if float(np.median(shown.max(axis=1))) < _FAINT * whole:
+        return "row"
+    return "log" if np.count_nonzero(shown > _BRIGHT * whole) < _FEW * np.count_nonzero(seen) else ""

@@ -40,7 +40,7 @@ def weight_gradients(n: int, width: int, n_layers: int, is_pre: bool, seeds: Seq
     for _layer in range(n_layers):
         drawn = np.stack([one.standard_normal((3, width, width)) for one in random], axis=1)
         value, first, second = drawn / np.sqrt(width)
-        kept.append(_Layer.made(x, value, first, second, is_pre))
+        kept.append(_Layer.of(x, value, first, second, is_pre))
         x = kept[-1].result
     if is_pre:
         gradient = pull_layer_norm(np, x, gradient, EPS)
@@ -64,7 +64,7 @@ class _Layer(NamedTuple):
     second: Floats
 
     @classmethod
-    def made(cls, x: Floats, value: Floats, first: Floats, second: Floats, is_pre: bool) -> _Layer:
+    def of(cls, x: Floats, value: Floats, first: Floats, second: Floats, is_pre: bool) -> _Layer:
         first_sum = x + _mean(_normed(x) if is_pre else x) @ value
         y = first_sum if is_pre else _normed(first_sum)
         hidden = np.maximum(0.0, (_normed(y) if is_pre else y) @ first)

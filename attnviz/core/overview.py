@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import AnyMatrix, taken, windows
+
 SIDE = 256
 """Largest number of rows and of columns of a thumbnail's overview."""
 
@@ -15,7 +17,7 @@ Numbers = NDArray[Any]
 Bools = NDArray[np.bool_]
 
 
-def overview(values: Numbers, blocked: Bools | None, side: int = SIDE) -> tuple[Numbers, Bools | None]:
+def overview(values: AnyMatrix, blocked: Bools | None, side: int = SIDE) -> tuple[Numbers, Bools | None]:
     """Reduce `values` (rows, columns) and their blocked cells to at most `side` × `side`.
 
     Each block of cells becomes its value furthest from zero, so one bright cell stays bright; NaN in a
@@ -24,14 +26,21 @@ def overview(values: Numbers, blocked: Bools | None, side: int = SIDE) -> tuple[
     rows, columns = values.shape
     down, across = math.ceil(rows / side), math.ceil(columns / side)
     if down <= 1 and across <= 1:
-        return values, blocked
+        return taken(values), blocked
     hidden = None if blocked is None else reduced(np.logical_and, blocked, (down, across))
-    seen = values if blocked is None else np.where(blocked, values.dtype.type(0), values)
-    highest = reduced(np.maximum, seen, (down, across))
-    if seen.min() >= 0:  # true of weights; false with a NaN
-        return highest, hidden
-    lowest = reduced(np.minimum, seen, (down, across))
-    return np.where(-lowest > highest, lowest, highest), hidden
+    found = []
+    for part, window in windows(values, step=down):
+        seen = window if blocked is None else np.where(blocked[part], window.dtype.type(0), window)
+        found.append(_outstanding(seen, (down, across)))
+    return found[0] if len(found) == 1 else np.concatenate(found), hidden
+
+
+def _outstanding(values: Numbers, block: tuple[int, int]) -> Numbers:
+    highest = reduced(np.maximum, values, block)
+    if values.min() >= 0:  # true of weights; false with a NaN
+        return highest
+    lowest = reduced(np.minimum, values, block)
+    return np.where(-lowest > highest, lowest, highest)
 
 
 def reduced(combine: np.ufunc, array: Numbers, block: tuple[int, int]) -> Numbers:

@@ -28,9 +28,9 @@ def principal_plane(vectors: Floats) -> Floats:
     scale = float(np.abs(kept).max(initial=0.0)) or 1.0
     _values, axes = np.linalg.eigh((kept / scale).T @ (kept / scale))
     basis = np.zeros((vectors.shape[1], 2))
-    found = axes[:, ::-1][:, :2]
-    signs = np.sign(np.take_along_axis(found, np.abs(found).argmax(axis=0)[None], axis=0))
-    basis[:, : found.shape[1]] = found * np.where(signs == 0, 1.0, signs)
+    plane = axes[:, ::-1][:, :2]
+    signs = np.sign(np.take_along_axis(plane, np.abs(plane).argmax(axis=0)[None], axis=0))
+    basis[:, : plane.shape[1]] = plane * np.where(signs == 0, 1.0, signs)
     return basis
 
 

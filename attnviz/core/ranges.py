@@ -18,7 +18,7 @@ def parse_ranges(text: str, count: int) -> tuple[int, ...]:
     Commas, semicolons and spaces separate; an empty text lists no positions. Raises `FieldError` with the
     wrong part.
     """
-    found: set[int] = set()
+    listed: set[int] = set()
     for part in _BETWEEN.split(_AROUND_DASH.sub(r"\1", text.strip())):
         if not part:
             continue
@@ -34,19 +34,19 @@ def parse_ranges(text: str, count: int) -> tuple[int, ...]:
             raise FieldError(
                 "positions", last, must_be("numbers from {least} to {most}", least=0, most=count - 1)
             )
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        listed.update(range(first, last + 1))
+    return tuple(sorted(listed))
 
 
 def runs(positions: Iterable[int]) -> list[tuple[int, int]]:
     """Consecutive runs of positions, ascending, each as its first position and its length."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for position in sorted(set(positions)):
-        if found and position == sum(found[-1]):
-            found[-1] = (found[-1][0], found[-1][1] + 1)
+        if spans and position == sum(spans[-1]):
+            spans[-1] = (spans[-1][0], spans[-1][1] + 1)
         else:
-            found.append((position, 1))
-    return found
+            spans.append((position, 1))
+    return spans
 
 
 def format_ranges(positions: Sequence[int]) -> str:

@@ -16,8 +16,8 @@ WIDTH, N_NETWORKS = 32, 24
 @lru_cache(maxsize=1)
 def recurrent_by_distance() -> Slopes:
     """`path_gradient` of `N_NETWORKS` networks of `WIDTH` features, for each of `DISTANCES`; cached."""
-    found = [path_gradients(WIDTH, DISTANCES, seed) for seed in range(N_NETWORKS)]
-    return slopes(np.array(found).T)
+    norms = [path_gradients(WIDTH, DISTANCES, seed) for seed in range(N_NETWORKS)]
+    return slopes(np.array(norms).T)
 
 
 @lru_cache(maxsize=1)
@@ -44,10 +44,10 @@ def path_gradients(width: int, steps: tuple[int, ...], seed: int) -> list[float]
     """`path_gradient` after each of some numbers of steps, in rising order, of one network."""
     random = np.random.default_rng(seed)
     weights = random.standard_normal((width, width)) / np.sqrt(width)
-    state, jacobian, found = np.zeros(width), np.eye(width), []
+    state, jacobian, norms = np.zeros(width), np.eye(width), []
     for step in range(steps[-1] + 1):
         if step in steps:
-            found.append(float(np.linalg.norm(jacobian, 2)))
+            norms.append(float(np.linalg.norm(jacobian, 2)))
         state = np.tanh(weights @ state + random.standard_normal(width))
         jacobian = (1 - state**2)[:, None] * weights @ jacobian
-    return found
+    return norms

@@ -46,9 +46,9 @@ def _softmax(xp: Any, r: Array, special: Special) -> Array:
 
 
 def _pull_softmax(xp: Any, s: Array, g: Array) -> Array:
-    made = xp.asarray(g, copy=True)
-    pull_softmax_(xp, s, made, s)
-    return made
+    pulled = xp.asarray(g, copy=True)
+    pull_softmax_(xp, s, pulled, s)
+    return pulled
 
 
 def _sigmoid(xp: Any, r: Array, special: Special) -> Array:
@@ -124,9 +124,9 @@ def chosen(kind: Shares, choice: Choice, measured: NDArray[Any]) -> NDArray[np.b
 def _top(values: NDArray[Any], count: int) -> NDArray[np.bool_]:
     """True for the `count` largest of each row."""
     order = np.argsort(-values, axis=-1, kind="stable")[..., :count]
-    found = np.zeros(values.shape, dtype=np.bool_)
-    np.put_along_axis(found, order, True, axis=-1)
-    return found
+    is_top = np.zeros(values.shape, dtype=np.bool_)
+    np.put_along_axis(is_top, order, True, axis=-1)
+    return is_top
 
 
 def weights(shares: Array, is_chosen: Array, is_shared: bool, scale: float, xp: Any) -> Array:

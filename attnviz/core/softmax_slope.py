@@ -49,13 +49,13 @@ def slopes_by_temperature(by_scores: bool) -> Slopes:
     `TEMPERATURES`; s are `N_KEYS` independent normal numbers of variance 1; cached.
     """
     scores = np.random.default_rng(1).standard_normal((N_SEEDS, N_KEYS))
-    found = [_softmax_norms(scores / t) / (t if by_scores else 1.0) for t in TEMPERATURES]
-    return slopes(np.stack(found))
+    norms = [_softmax_norms(scores / t) / (t if by_scores else 1.0) for t in TEMPERATURES]
+    return slopes(np.stack(norms))
 
 
-def slopes(found: Floats) -> Slopes:
+def slopes(norms: Floats) -> Slopes:
     """The percentiles of norms (value, seed)."""
-    median, low, high = np.percentile(found, (50.0, LOW, HIGH), axis=1)
+    median, low, high = np.percentile(norms, (50.0, LOW, HIGH), axis=1)
     return Slopes(median, low, high)
 
 

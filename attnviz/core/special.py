@@ -30,20 +30,20 @@ class NumpySpecial:
     @staticmethod
     def erf(x: NDArray[Any]) -> NDArray[Any]:
         """The C library's float64 erf, rounded; a million numbers take a tenth of a second."""
-        found = np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, count=x.size)
-        return found.reshape(x.shape).astype(x.dtype)
+        values = np.fromiter(map(math.erf, x.ravel().tolist()), np.float64, count=x.size)
+        return values.reshape(x.shape).astype(x.dtype)
 
     @staticmethod
     def sigmoid(z: NDArray[Any]) -> NDArray[Any]:
         """exp(min(z, 0)) / (1 + exp(−|z|)): exponentials of negative numbers only, so nothing overflows."""
-        found: NDArray[Any] = np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z)))
-        return found
+        values: NDArray[Any] = np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z)))
+        return values
 
     @staticmethod
     def at_least(x: NDArray[Any], least: float) -> NDArray[Any]:
         """`np.maximum`: `np.clip` takes twice as long."""
-        found: NDArray[Any] = np.maximum(x, least)
-        return found
+        larger: NDArray[Any] = np.maximum(x, least)
+        return larger
 
 
 NUMPY_SPECIAL = NumpySpecial()

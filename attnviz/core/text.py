@@ -80,7 +80,7 @@ def exposed(text: str) -> str:
 
 def in_json(text: str) -> str:
     """JSON whose texts have an escape for each invisible character; every reader reads the same."""
-    return _BEYOND_PRINTABLE.sub(lambda found: _escaped(found[0]) if _is_hidden(found[0]) else found[0], text)
+    return _BEYOND_PRINTABLE.sub(lambda match: _escaped(match[0]) if _is_hidden(match[0]) else match[0], text)
 
 
 def _escaped(character: str) -> str:

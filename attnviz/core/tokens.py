@@ -80,11 +80,11 @@ def is_unspaced(text: str) -> bool:
 
 def _characters(text: str) -> tuple[str, ...]:
     """Base characters, each with the combining marks and joiners that follow it."""
-    found: list[str] = []
+    clusters: list[str] = []
     for character in text:
         joins = unicodedata.combining(character) or character in "\u200d\ufe0e\ufe0f"
-        if found and (joins or found[-1].endswith("\u200d")):
-            found[-1] += character
+        if clusters and (joins or clusters[-1].endswith("\u200d")):
+            clusters[-1] += character
         else:
-            found.append(character)
-    return tuple(found)
+            clusters.append(character)
+    return tuple(clusters)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnviz.model.binding import bind
-from attnviz.model.sites.axes import AXES
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import AXES, site_stages
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, inputs, of_phase, result_of
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,15 +34,13 @@ class Scoring:
     """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
-    `factor` is the scale over the temperature, None if neither is used. `operations` make the stages of their
-    names. `spares_keys`: a blocked key has the weight 0 whatever its score. `states` make the stages that
-    have a matrix for each token.
+    `operations` make the stages of their names. `spares_keys`: a blocked key has the weight 0 whatever its
+    score. `states` make the stages that have a matrix for each token.
     """
 
     stages: tuple[str, ...]
     n_kv_heads: int
     group_size: int
-    factor: float | None
     operations: Mapping[str, Operation]
     masks: Masks
     spares_keys: bool
@@ -49,16 +48,22 @@ class Scoring:
     states: Mapping[str, Operation]
 
     @cached_property
-    def adds(self) -> bool:
-        """True if something is added to scores, so that q, k and the scale do not bound them."""
-        grows = (self.operations[stage].grows for stage in self.before_weights if stage != "scaled")
-        return any(grows)
+    def growth(self) -> float:
+        """The largest ratio of a score before the normaliser to a product of q and k; infinite or NaN if
+        something is added.
+        """
+        return math.prod(self.operations[stage].growth for stage in self.to_weights[:-1])
+
+    @property
+    def factor(self) -> float | None:
+        """The number that products of q and k are multiplied by before all else, if they are."""
+        return self.operations[self.stages[1]].multiplier
 
     @cached_property
     def to_weights(self) -> tuple[str, ...]:
         """The stages up to the normalised scores, which a run stores; the last one is theirs."""
-        count = sum(STAGE_BY_ID[stage].phase == "scores" for stage in self.stages)
-        return self.stages[: count + 1]
+        stored = next(stage for stage in self.stages if self.operations[stage].statistics)
+        return self.stages[: self.stages.index(stored) + 1]
 
     @cached_property
     def behind(self) -> tuple[str, ...]:
@@ -69,11 +74,6 @@ class Scoring:
     def joins_heads(self) -> bool:
         """True if one of them reads other heads, so that all tiles come before it."""
         return any(self.operations[stage].reach == "heads" for stage in self.behind)
-
-    @cached_property
-    def before_weights(self) -> tuple[str, ...]:
-        """The stages that operations make of scores."""
-        return tuple(one for one in self.operations if STAGE_BY_ID[one].phase == "scores")
 
 
 @dataclass(frozen=True, eq=False)

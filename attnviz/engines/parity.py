@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import part_of, windows
 from attnviz.core.progress import Progress, progress_of
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.decode.step import rows_of
@@ -74,11 +75,21 @@ def _stages(decoding: Decoding, site: SiteTrace, progress: Progress) -> Iterator
         if first is None:
             assert decoding.encoder is not None
             made = decoding.encoder.site(site.name.replace("encoder.", "layers."))
-            yield stage, compare(made[stage], site[stage])
+            yield stage, _whole(made, site, stage)
         elif stage in first.stages:
             yield stage, _over_steps(decoding, site, stage, progress)
         else:
             yield stage, compare(decoding.of_memory(site.name, stage), site[stage])
+
+
+def _whole(made: SiteTrace, site: SiteTrace, stage: str) -> Compared:
+    """A stage of an encoder, head by head."""
+    found = Compared(0.0, 0.0)
+    for head in range(site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1):
+        both = (windows(one.matrix(stage, head, keep=False)) for one in (made, site))
+        for (_rows, values), (_same, whole) in zip(*both, strict=True):
+            found = found.beside(compare(values, whole))
+    return found
 
 
 def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -> Compared:
@@ -92,9 +103,10 @@ def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -
     found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]
     for head in range(site.shape(stage)[0]):
         check()
-        whole = site.window(stage, head)[: len(rows)]
-        made = _as_a_whole([one[head] for one in rows], keys, whole, row.phase == "weights")
-        found = found.beside(compare(made, whole))
+        for part, whole in windows(part_of(site.matrix(stage, head), slice(len(rows)))):
+            own = [one[head] for one in rows[part]]
+            made = _as_a_whole(own, keys[part], whole, row.phase == "weights")
+            found = found.beside(compare(made, whole))
     return found
 
 

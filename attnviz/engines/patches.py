@@ -22,9 +22,8 @@ from attnviz.engines.operands import Scoring
 from attnviz.engines.program import Attended, Ints, Scores
 from attnviz.errors import FieldError, Message, among, must_be, size, whole_number
 from attnviz.model.edit.by_hand import as_text
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import sites
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.edit import Edit, Operation
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site

@@ -37,18 +37,13 @@ Ints = NDArray[np.int64]
 class _Product(NamedTuple):
     """Form of the product of q and k: with `factor`, the scale, already in q, or without (None).
 
-    `is_bounded`: no score is so large that its exponential could overflow. `begins` is the given stage, if it
-    is no product.
+    `stage` is the stage that it gives. `is_bounded`: no score is so large that its exponential could
+    overflow.
     """
 
+    stage: str
     factor: float | None = None
     is_bounded: bool = False
-    begins: str = ""
-
-    @property
-    def stage(self) -> str:
-        """The stage that the product gives."""
-        return self.begins or ("scores" if self.factor is None else "scaled")
 
 
 def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
@@ -56,12 +51,11 @@ def _product(engine: Engine, scoring: Scoring, q: Array, k: Array) -> _Product:
 
     They do for a power of two and scores that cannot overflow. Biases are not bounded here.
     """
-    factor = scoring.factor
-    size = engine.score_bound(q, k) * abs(1.0 if factor is None else factor)
-    fits = not scoring.adds and size <= SAFE_EXPONENT
+    factor, (first, second) = scoring.factor, scoring.stages[:2]
+    fits = math.isfinite(scoring.growth) and engine.score_bound(q, k) * scoring.growth <= SAFE_EXPONENT
     if fits and factor is not None and abs(math.frexp(factor)[0]) == 0.5:
-        return _Product(factor, is_bounded=True)
-    return _Product(is_bounded=fits)
+        return _Product(second, factor, is_bounded=True)
+    return _Product(first, is_bounded=fits)
 
 
 def _multiply(engine: Engine, product: _Product, qk: tuple[Array, ...], out: Array) -> None:
@@ -83,7 +77,7 @@ def _shape_scores(
     Order: scale and temperature, cap, bias, added numbers, mask, normaliser (mask after it on request).
     `s_grqk` holds all keys that the rows see, or some columns if `upto` precedes the softmax.
     """
-    if upto == "scores" and product.factor is not None:
+    if upto == scoring.stages[0] and product.factor is not None:
         s_grqk /= product.factor  # a power of two: exact
         return
     for stage in _between(scoring.stages, product.stage, upto):
@@ -290,9 +284,10 @@ def scores_of(
     sight = scoring.masks.sight(q_positions, k_positions)
     seen = sight.of(slice(0, len(q_positions)), sight.whole)
     scores = engine.empty((*heads.shape, len(q_positions), len(k_positions)))
-    _multiply(engine, _Product(), qk, scores)
+    product = _Product(scoring.stages[0])
+    _multiply(engine, product, qk, scores)
     block = Block(heads, q_positions, k_positions, seen, qk)
-    _shape_scores(engine, scoring, scores, block, stage, _Product())
+    _shape_scores(engine, scoring, scores, block, stage, product)
     return scores
 
 
@@ -314,7 +309,7 @@ def stages_from(
     made = [change(first, scores_of(engine, scoring, first, qk, heads, q_positions, k_positions))]
     for before, stage in itertools.pairwise(scoring.to_weights[stages.index(first) :]):
         array = engine.xp.asarray(made[-1], copy=True)
-        _shape_scores(engine, scoring, array, block, stage, _Product(begins=before))
+        _shape_scores(engine, scoring, array, block, stage, _Product(before))
         made.append(change(stage, array))
     return made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,7 @@ from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
-from attnviz.model.operands.matrices import (
-    vectors_array,
-    vocabulary,
-)
+from attnviz.model.operands.matrices import vectors_array, vocabulary
 from attnviz.model.sites.stages import score_stages, site_stages, token_stages
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -54,9 +51,9 @@ def resolve(engine: Engine, site: Site) -> Operands:
     made = {stage: bind(site, stage) for stage in stages}
     rows = [row for operation in made.values() for row in operation.rows]
     paths = [path for operation in made.values() for path in operation.matrices]
-    weights = [weight for weight in map(WEIGHT_BY_PATH.__getitem__, paths) if not weight.passes(site)]
+    weights = [weight for path in paths if (weight := WEIGHT_BY_PATH.get(path)) and not weight.passes(site)]
     matrices = {weight.path: _of_weight(engine, site, weight) for weight in weights}
-    if "logits" in made and not made["logits"].matrices:
+    if VECTORS in paths:
         distinct = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
         matrices[VECTORS] = engine.xp.matrix_transpose(distinct)
     return Operands(
@@ -86,7 +83,7 @@ def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str
         operands = resolve(engine, site)
     rows = {path: engine.asarray(numbers[path][0]) for path in numbers if path in operands.rows}
     matrices = {path: engine.asarray(numbers[path]) for path in numbers if path in held - rows.keys()}
-    for path in held - numbers.keys():
+    for path in (held & WEIGHT_BY_PATH.keys()) - numbers.keys():
         to, transposes = WEIGHT_BY_PATH[path].follows(site)
         if to in matrices:
             matrices[path] = engine.asarray(numbers[to].T if transposes else numbers[to])
@@ -106,19 +103,16 @@ def _of_weight(engine: Engine, site: Site, weight: Weight) -> operands.Matrix:
 
 def scoring_of(site: Site, made: Mapping[str, Operation]) -> Scoring:
     """The functions from a site's queries and keys to weights, of the operations that its stages have."""
-    factor, is_before = site.score_factor, site.mask_placement == "before_softmax"
+    is_before = site.mask_placement == "before_softmax"
     stages = score_stages(site)
-    mixture = made["mixed"]
-    assert isinstance(mixture, Mixture)
     return Scoring(
         stages=stages,
         n_kv_heads=site.heads.n_kv_heads,
         group_size=site.heads.group_size,
-        factor=factor,
         operations={stage: made[stage] for stage in stages},
         masks=Masks(site.masks, site.query_offset),
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
-        mixture=mixture,
+        mixture=cast(Mixture, made["mixed"]),
         states={stage: made[stage] for stage in token_stages(site)},
     )

@@ -31,7 +31,7 @@ from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.stages import STAGE_BY_ID, inputs, result_of
-from attnviz.model.trace import Origin, SiteTrace, Trace
+from attnviz.model.trace import ANY_CELLS, Origin, SiteTrace, Trace
 from attnviz.operations.operation import Block
 
 
@@ -288,6 +288,8 @@ def forward(
 
 class HeldStages:
     """The arrays of one run on the engine; windows are read or computed on demand."""
+
+    most_cells = ANY_CELLS
 
     def __init__(self, engine: Engine, scoring: Scoring, made: Forward) -> None:
         self._engine, self._scoring, self._replaced = engine, scoring, made.replaced

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core import why_not as core
+from attnviz.core.matrix import taken
 from attnviz.core.text import elide, number, visible
 from attnviz.errors import InputError, Message
 from attnviz.i18n import N_, _
@@ -157,12 +158,11 @@ class _Case:
         heads = site.experiment.heads
         head = min(self.head, heads.n_heads - 1)
         head = head // heads.group_size if by_group else head
-        return np.asarray(site.window(stage, head), np.float64)
+        return np.asarray(taken(site.matrix(stage, head)), np.float64)  # of at most `MOST_TOKENS` tokens
 
     def scores(self, site: SiteTrace) -> Floats:
         """The scores as they are before any mask."""
-        before = tuple(stage for stage in site.stages if stage != "masked")
-        return self.window(site, inputs("weights", before)[0])
+        return self.window(site, site.unmasked)
 
     def answer(
         self, left: Side, right: Side, columns: tuple[str, ...], facts: Facts, words: Facts | None = None
@@ -203,7 +203,7 @@ def _of_rounding(case: _Case) -> Compared:
     hidden, scores = site.blocked(), case.scores(site)
     assert hidden is not None  # the pair has a mask
     half = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float16)
-    left = Side(case.window(site, "weights"), site.blocked(), site.experiment)
+    left = Side(case.window(site, site.raw_map), site.blocked(), site.experiment)
     right = Side(core.softmax_in(half), None, site.experiment)
     row = int(np.argmax(hidden.all(axis=1)))
     single = core.add_to_blocked(scores, hidden, MASK_BIAS, np.float32)

@@ -67,9 +67,9 @@ class ScoreWindows:
         part = tuple(slice(at, at + 1) for at in head)
         products = self._products(index, keys)
         operations = self._scoring.operations
-        is_exact = all(operations[stage].is_exact for stage in self._scoring.before_weights)
-        if is_exact:
-            # The other stages transform each cell by itself, so that one head is enough.
+        shaped = self._scoring.to_weights[1:-1]
+        if all(operations[one].reach == "cell" and operations[one].is_exact for one in shaped):
+            # Each cell is transformed by itself, so that one head is enough.
             products = products[_within(part[0], tile.groups), _within(part[1], tile.members)]
             tile = replace(tile, groups=part[0], members=part[1], is_whole=False)
         made = self._engine.xp.asarray(products, copy=True)

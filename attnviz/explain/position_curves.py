@@ -36,7 +36,8 @@ from attnviz.model.positions import (
 from attnviz.model.provenance import kv_head
 from attnviz.model.scalings import SCALINGS
 from attnviz.model.sites.stages import score_stages
-from attnviz.model.spec.positions import NoScaling, Rope
+from attnviz.model.spec.positions import Rope
+from attnviz.model.spec.scalings import NoScaling
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace

@@ -6,21 +6,22 @@ Without drawing and without matplotlib, so that it can be used and tested alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.levels import RANGE_BY_ID, Ends, normalise
+from attnviz.core.matrix import AnyMatrix, by_rows, windows
 from attnviz.core.shades import Shades
 from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
 from attnviz.model.ranges import range_ends, range_name
-from attnviz.model.sites.axes import has_names
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.text import written_tokens
@@ -72,11 +73,14 @@ class Scale:
     range_name: str = ""
     """Name of the range where that of its row does not apply."""
 
-    def positions(
-        self, values: NDArray[Any], blocked: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.float32]:
+    def positions(self, values: AnyMatrix, blocked: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
         """Positions 0..1 of a matrix on the colour map; "row" measures each row by itself."""
-        return normalise(values, self.range_id, (self.low, self.high), self.signed, blocked)
+        ends = self.low, self.high
+        found = [
+            normalise(window, self.range_id, ends, self.signed, None if blocked is None else blocked[rows])
+            for rows, window in windows(values)
+        ]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def named(self, quantity: str) -> str:
         """Name of the colour bar: the quantity and the range."""
@@ -93,7 +97,7 @@ class Map:
 
     title: str
     head: int
-    values: NDArray[np.floating]
+    values: AnyMatrix
     positions: NDArray[np.float32]
     blocked: NDArray[np.bool_] | None
     sums: NDArray[np.floating] | None
@@ -142,8 +146,9 @@ class Content:
             counts["later"] += later
             counts["edited"] += len(one.edited)
             counts["masked"] += one.values.size - int(shown.sum()) - later
-            counts["nan"] += int((np.isnan(one.values) & shown).sum())
-            counts["infinite"] += int((np.isinf(one.values) & shown).sum())
+            for rows, values in windows(one.values):
+                counts["nan"] += int((np.isnan(values) & shown[rows]).sum())
+                counts["infinite"] += int((np.isinf(values) & shown[rows]).sum())
         return counts
 
 
@@ -174,7 +179,7 @@ def content(
         quantity=site.called(stage),
         formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
         maps=tuple(
-            _map(site.window(stage, one), row, number, scale, _hidden(site, stage, one), turned, edited)
+            _map(site.matrix(stage, one), row, number, scale, _hidden(site, stage, one), turned, edited)
             for one in heads
             for edited in (edited_cells(site.experiment, stage, one),)
             for number in site.head_and_token(stage, one)[:1]
@@ -226,11 +231,11 @@ def chosen_heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple
     if head is None:
         return (shown_head(site.experiment, view, stage.id),)
     if head == "all":
-        return tuple(site.matrix(stage.id, one, view.query) for one in range(count))
+        return tuple(site.number_of(stage.id, one, view.query) for one in range(count))
     if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < count:
         of_stage = must_be("a head of {stage}, 0 to {most}, or 'all'", stage=stage.id, most=count - 1)
         raise FieldError("head", head, of_stage)
-    return (site.matrix(stage.id, head, view.query),)
+    return (site.number_of(stage.id, head, view.query),)
 
 
 def _scale(
@@ -246,7 +251,7 @@ def _scale(
 
 
 def _map(
-    values: NDArray[np.floating],
+    values: AnyMatrix,
     stage: Stage,
     head: int,
     scale: Scale,
@@ -263,7 +268,7 @@ def _map(
         values=values.T if turned else values,
         positions=positions.T if turned else positions,
         blocked=blocked.T if turned and blocked is not None else blocked,
-        sums=values.sum(axis=1) if stage.has_sums and not scale.signed else None,
+        sums=by_rows(lambda rows: rows.sum(axis=1), values) if stage.has_sums and not scale.signed else None,
         sums_below=turned,
         later=later.T if turned and later is not None else later,
         edited=frozenset(cell[::-1] for cell in edited) if turned else edited,

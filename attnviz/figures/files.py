@@ -6,16 +6,63 @@ import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from attnviz.errors import FieldError, InputError, about, suffix_error, whole_number
 from attnviz.figures.fonts import drawing
 from attnviz.figures.sheet import BASE_DPI
 from attnviz.figures.style import DPI, LEAST_DPI, MOST_DPI
-from attnviz.figures.svg import write_svg
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import replace_file
+
+
+def write_svg(figure: Any, stream: IO[bytes], image_dpi: float, metadata: dict[str, Any]) -> None:
+    """Write a matplotlib `Figure` as SVG, one unit a point, with a text that can be searched and read aloud.
+
+    Letters are drawn as outlines, because the viewer may lack the fonts (Chinese above all), and programs
+    other than browsers ignore embedded ones. The same text lies over each outline as a transparent `<text>`.
+    """
+    import codecs
+
+    import matplotlib
+    from matplotlib.backends.backend_mixed import MixedModeRenderer
+    from matplotlib.backends.backend_svg import RendererSVG
+
+    class SearchableSVG(RendererSVG):
+        """Draws every text twice: as outlines, and transparently as text."""
+
+        def draw_text(
+            self,
+            gc: Any,
+            x: float,
+            y: float,
+            s: str,
+            prop: Any,
+            angle: float,
+            ismath: Any = False,
+            mtext: Any = None,
+        ) -> None:
+            super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+            transparent = self.new_gc()
+            transparent.copy_properties(gc)
+            transparent.set_alpha(0.0)
+            with matplotlib.rc_context({"svg.fonttype": "none"}):
+                super().draw_text(transparent, x, y, s, prop, angle, ismath, mtext)
+            transparent.restore()
+
+    width, height = figure.get_size_inches()
+    text = codecs.getwriter("utf-8")(stream)
+    kept = figure.dpi
+    figure.dpi = 72
+    try:
+        inner = SearchableSVG(width * 72, height * 72, text, image_dpi=image_dpi, metadata=metadata)
+        renderer = MixedModeRenderer(figure, width, height, image_dpi, inner)
+        figure.draw(renderer)
+        renderer.finalize()
+    finally:
+        figure.dpi = kept
+
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,7 @@ FINE = 16
 
 SETTINGS: Any = {
     "pdf.fonttype": 42,  # TrueType: text in a PDF can be searched and edited
-    "svg.fonttype": "path",  # see attnviz/figures/svg.py
+    "svg.fonttype": "path",  # see `write_svg` in attnviz/figures/files.py
     "svg.hashsalt": "attnviz",  # the same figure, the same bytes
     "text.usetex": False,
     "text.parse_math": False,

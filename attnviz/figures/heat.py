@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind, takes_black_ink
+from attnviz.core.matrix import by_rows, taken
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number, upright
 from attnviz.errors import Message, verbatim
@@ -188,9 +189,9 @@ def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
 
 def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | None:
     """(decimals, size in points) of the numbers in cells, or None if they do not fit."""
-    shown = one.values[~one.hidden]
-    if one.values.size > DRAWN_CELLS or not shown.size:
+    if one.values.size > DRAWN_CELLS or one.hidden.all():
         return None
+    shown = taken(one.values)[~one.hidden]
     for digits in (3, 2):
         longest = max(len(number(value, digits)) for value in shown.ravel().tolist())
         size = min(MOST_NUMBER, 0.5 * cell_h, 0.8 * cell_w / (SQUARE_EM * longest))
@@ -251,9 +252,9 @@ def _draw_cells(
     from matplotlib.collections import PolyCollection
 
     w, h = sheet.cell_w, sheet.cell_h
-    rgb, hidden = colors(one.positions, content.scale.kind, shades), one.hidden
+    rgb, hidden, values = colors(one.positions, content.scale.kind, shades), one.hidden, taken(one.values)
     quads, faces = [], []
-    for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
+    for down, across in np.argwhere(np.isfinite(values) & ~hidden).tolist():
         left, top = x + across * w, y + down * h
         quads.append([(left, top), (left + w, top), (left + w, top + h), (left, top + h)])
         faces.append(rgb[down, across] / 255)
@@ -261,8 +262,8 @@ def _draw_cells(
     axes.add_collection(
         PolyCollection(quads, facecolors=faces, edgecolors="face", linewidths=0.25, zorder=1), autolim=False
     )
-    for down, across in np.argwhere(~np.isfinite(one.values) & ~hidden).tolist():
-        mark = marks.cross if np.isnan(one.values[down, across]) else marks.rule
+    for down, across in np.argwhere(~np.isfinite(values) & ~hidden).tolist():
+        mark = marks.cross if np.isnan(values[down, across]) else marks.rule
         mark(axes, (x + across * w, y + down * h, w, h), shades)
     fitting = cell_numbers(one, w, h)
     if fitting is not None:
@@ -279,12 +280,12 @@ def _draw_numbers(
 ) -> None:
     x, y, w, h = first
     digits, size = fitting
-    font, black = number_font(size), takes_black_ink(rgb)
-    for down, across in np.argwhere(np.isfinite(one.values) & ~hidden).tolist():
+    font, black, values = number_font(size), takes_black_ink(rgb), taken(one.values)
+    for down, across in np.argwhere(np.isfinite(values) & ~hidden).tolist():
         axes.text(
             x + (across + 0.5) * w,
             middle(y + (down + 0.5) * h, font),
-            number(float(one.values[down, across]), digits),
+            number(float(values[down, across]), digits),
             font=font,
             color="#000000" if black[down, across] else "#ffffff",
             ha="center",
@@ -295,16 +296,17 @@ def _draw_numbers(
 
 def picture(one: Map, kind: Kind, cell: float, shades: Shades) -> NDArray[np.uint8]:
     """A map as RGBA bytes, masked cells transparent; cells are `cell` points large."""
-    positions, values = one.positions, one.values
+    positions, is_infinite = one.positions, by_rows(np.isinf, one.values)
     blocked = None if one.blocked is None and not one.covered else one.hidden
-    step = -(-max(values.shape) // MOST_CELLS)
+    step = -(-max(positions.shape) // MOST_CELLS)
     if step > 1:
-        rows, columns = _outstanding(positions, values, blocked, kind == "diverging", step)
-        positions, values = positions[rows, columns], values[rows, columns]
+        is_finite = by_rows(np.isfinite, one.values)
+        rows, columns = _outstanding(positions, ~is_finite, blocked, kind == "diverging", step)
+        positions, is_infinite = positions[rows, columns], is_infinite[rows, columns]
         blocked = None if blocked is None else blocked[rows, columns]
-    pixels = np.full((*values.shape, 4), 255, dtype=np.uint8)
+    pixels = np.full((*positions.shape, 4), 255, dtype=np.uint8)
     pixels[..., :3] = colors(positions, kind, shades)
-    pixels[np.isinf(values), :3] = rgb_bytes(shades.warning)
+    pixels[is_infinite, :3] = rgb_bytes(shades.warning)
     if blocked is not None:
         pixels[blocked] = 0
     repeat = max(1, math.ceil(cell * step * PICTURE_PPI / 72))
@@ -313,14 +315,14 @@ def picture(one: Map, kind: Kind, cell: float, shades: Shades) -> NDArray[np.uin
 
 def _outstanding(
     positions: NDArray[np.float32],
-    values: NDArray[np.floating],
+    is_special: NDArray[np.bool_],
     blocked: NDArray[np.bool_] | None,
     is_diverging: bool,
     step: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """For each block of `step` by `step` cells, the (row, column) of its most salient cell."""
     weight = np.abs(positions - 0.5) if is_diverging else positions.copy()
-    weight[~np.isfinite(values)] = 2.0
+    weight[is_special] = 2.0
     if blocked is not None:
         weight[blocked] = -1.0
     rows, columns = weight.shape

@@ -171,8 +171,8 @@ def _open_log() -> tuple[logging.Handler, Path | None]:
         path = Path(platformdirs.user_log_dir("attnviz", appauthor=False, ensure_exists=True)) / "attnviz.log"
         handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=3, encoding="utf-8")
     except OSError:
-        handler, found = logging.StreamHandler(), None
+        handler, log_path = logging.StreamHandler(), None
     else:
-        found = path
+        log_path = path
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s [%(threadName)s] %(message)s"))
-    return handler, found
+    return handler, log_path

@@ -55,7 +55,7 @@ def sentence_for_abort() -> Iterator[None]:
 def reason(messages: Sequence[str]) -> str:
     """Why the window cannot open, from Qt's messages in their order."""
     said = "\n".join(messages)
-    unreachable = [found[1].strip() for found in map(_UNREACHABLE.search, messages) if found]
+    unreachable = [hit[1].strip() for hit in map(_UNREACHABLE.search, messages) if hit]
     unknown, not_loaded, available = (p.search(said) for p in (_UNKNOWN, _NOT_LOADED, _AVAILABLE))
     if any(unreachable):
         return _("Qt cannot connect to the display {display}").format(display=unreachable[-1])

@@ -30,12 +30,12 @@ class HeadNames(QObject):
 
     def named(self, experiment: Experiment) -> dict[tuple[str, int], str]:
         """Every name of a model, by site and head."""
-        found = {}
+        named_heads = {}
         for place, name in self._stored(self._key(experiment)).items():
             site, _colon, head = place.rpartition(":")
             if head.isdecimal():
-                found[site, int(head)] = name
-        return found
+                named_heads[site, int(head)] = name
+        return named_heads
 
     def name(self, experiment: Experiment, site: str, head: int) -> str:
         """The name of a head; empty without one."""

@@ -134,10 +134,10 @@ class Settings:
     def head_names(self, model: str) -> dict[str, str]:
         """The names of a model's heads as they were last set; none if they cannot be read."""
         try:
-            found = json.loads(str(self._store.value(f"heads/{model}", "{}")))
+            stored = json.loads(str(self._store.value(f"heads/{model}", "{}")))
         except ValueError:
             return {}
-        return {str(place): str(name) for place, name in found.items()} if isinstance(found, dict) else {}
+        return {str(place): str(name) for place, name in stored.items()} if isinstance(stored, dict) else {}
 
     def set_head_names(self, model: str, names: dict[str, str]) -> None:
         """Remember the names of a model's heads; none forgets the model."""

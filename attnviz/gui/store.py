@@ -4,6 +4,8 @@ A state change is a pure function of the old document; panels compare old and ne
 differs. Looking (a change of the view) amends the present entry of the history; editing adds one, and
 all edits of one gesture share it. The history crosses documents: each open one is a chapter. What the mouse
 and the player do is a frozen record each, `Pointer` and `Player`, changed and told in the same way.
+
+Over 500 lines because everything that reads or changes the one state stands beside the signal that tells it.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.edit.movement import removed_with_tokens
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.provenance import tokens_of
-from attnviz.model.sites.axes import head_and_token
 from attnviz.model.sites.sites import at, put, site_names
+from attnviz.model.sites.stages import head_and_token
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -141,10 +143,14 @@ class Store(QObject):
         """The numbers of `followed`, or of the document without one."""
         return self.trace if self._followed is None else self._followed[1]
 
-    @property
-    def is_current(self) -> bool:
+    def is_of_document(self, trace: Trace | None) -> bool:
         """True if the numbers are those of the document: an edit may be under way, or may have failed."""
-        return self.trace is not None and self.trace.experiment == self.experiment
+        return trace is not None and trace.experiment == self.experiment
+
+    @property
+    def current_trace(self) -> Trace | None:
+        """The numbers of the document; None while they are on their way."""
+        return self.trace if self.is_of_document(self.trace) else None
 
     @property
     def shown_site(self) -> SiteTrace:

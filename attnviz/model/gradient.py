@@ -25,7 +25,7 @@ from attnviz.model.trace import Numbers, Origin, SiteTrace, StageSource, Trace
 def cell_at(site: SiteTrace, stage: str, index: tuple[int, ...]) -> Cell:
     """The cell at an index of a stage."""
     head, token, *_rest = (*index[:-2], 0, 0)
-    return Cell(stage, index[-2], index[-1], site.matrix(stage, head, token))
+    return Cell(stage, index[-2], index[-1], site.number_of(stage, head, token))
 
 
 def located(cell: TargetCell, sites: Mapping[str, SiteTrace]) -> tuple[str, tuple[int, ...]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import taken
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, of_phase
 from attnviz.model.trace import SiteTrace
@@ -95,7 +96,11 @@ class WordLines:
         return np.stack([self._weights(head, slice(None), columns)[:, 0] for head in self.heads])
 
     def _weights(self, head: int, rows: slice, columns: slice = slice(None)) -> NDArray[np.float64]:
-        return np.nan_to_num(self.site.window(self.stage, head, rows, columns).astype(np.float64))
+        if rows == columns == slice(None):
+            values = taken(self.site.matrix(self.stage, head))  # of at most `MOST_CELLS`
+        else:
+            values = self.site.window(self.stage, head, rows, columns)
+        return np.nan_to_num(values.astype(np.float64))
 
 
 def word_lines(site: SiteTrace, view: View, stage: str, heads: tuple[int, ...] = ()) -> WordLines:

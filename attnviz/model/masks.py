@@ -1,11 +1,12 @@
 """`MASKS`: the mask families, and what an experiment's masks block together.
 
-Adding a mask is one function in `core.masks`, its struct in `parts` and one row here (its sentence, of why
-a cell is blocked, is in `mask_reasons`). The program, edits, forms and tests iterate over this table.
+Adding a mask is one function in `core.masks`, its struct in `parts`, and here one row and its sentence of why
+a cell is blocked. The program, edits, forms and tests iterate over this table.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from attnviz.core import masks as core
 from attnviz.core.phrases import sequenced
 from attnviz.i18n import N_, _
-from attnviz.model import mask_reasons as reasons
 from attnviz.model.spec.parts import (
     AnyOf,
     Blocks,
@@ -34,6 +34,68 @@ from attnviz.model.spec.parts import (
     Window,
 )
 from attnviz.model.spec.site import Site
+
+
+def why_causal(mask: Causal, query: int, key: int) -> str:
+    return _("causal: key {key} comes after query {query}").format(query=query, key=key)
+
+
+def why_prefix(mask: Prefix, query: int, key: int) -> str:
+    text = _("prefix: key {key} comes after query {query} and is not among the first {n}")
+    return text.format(query=query, key=key, n=mask.n)
+
+
+def why_padding(mask: Padding, query: int, key: int) -> str:
+    return _("padding: key {key} is hidden from every query").format(key=key)
+
+
+def why_window(mask: Window, query: int, key: int) -> str:
+    if query > key:
+        text = _("window: key {key} is {n} before query {query}; the limit is {most}")
+        return text.format(query=query, key=key, n=query - key, most=mask.left)
+    text = _("window: key {key} is {n} after query {query}; the limit is {most}")
+    return text.format(query=query, key=key, n=key - query, most=mask.right)
+
+
+def why_dilated(mask: Dilated, query: int, key: int) -> str:
+    distance, step = abs(query - key), mask.dilation
+    if distance % step:
+        text = _("dilated: key {key} is {n} away from query {query}; only multiples of {step} are visible")
+        return text.format(query=query, key=key, n=distance, step=step)
+    if query > key:
+        text = _("dilated: key {key} is {n} before query {query}; the limit is {most}")
+        return text.format(query=query, key=key, n=distance, most=mask.left * step)
+    text = _("dilated: key {key} is {n} after query {query}; the limit is {most}")
+    return text.format(query=query, key=key, n=distance, most=mask.right * step)
+
+
+def why_strided(mask: Strided, query: int, key: int) -> str:
+    if key > query:
+        return _("strided: key {key} comes after query {query}").format(query=query, key=key)
+    text = _("strided: key {key} is {n} before query {query}; only multiples of {step} are visible")
+    return text.format(query=query, key=key, n=query - key, step=mask.stride)
+
+
+def why_blocks(mask: Blocks, query: int, key: int) -> str:
+    text = _("blocks: query {query} is in block {a}, which does not attend to block {b} of key {key}")
+    return text.format(query=query, key=key, a=query // mask.size, b=key // mask.size)
+
+
+def why_global_tokens(mask: Global, query: int, key: int) -> str:
+    text = _("global: neither query {query} nor key {key} is a global token")
+    return text.format(query=query, key=key)
+
+
+def why_documents(mask: Documents, query: int, key: int) -> str:
+    text = _("documents: query {query} is in document {a}, key {key} in document {b}")
+    first = 0 if mask.starts[0] == 0 else 1
+    a, b = (bisect_right(mask.starts, position) + first for position in (query, key))
+    return text.format(query=query, key=key, a=a, b=b)
+
+
+def why_painted(mask: Painted, query: int, key: int) -> str:
+    return _("painted: blocked by hand")
+
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -86,7 +148,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("causal"),
         N_("A query attends to its own position and earlier ones"),
         blocked=lambda mask, q, k: core.causal(q, k),
-        reason=reasons.causal,
+        reason=why_causal,
         looks_ahead=_never,
         fresh=lambda experiment: Causal(),
     ),
@@ -95,7 +157,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("prefix"),
         N_("Causal, but the first tokens attend to each other both ways (prefix LM)"),
         blocked=lambda mask, q, k: core.prefix(q, k, mask.n),
-        reason=reasons.prefix,
+        reason=why_prefix,
         looks_ahead=lambda mask: mask.n > 1,
         fresh=lambda experiment: Prefix(max(1, experiment.n_keys // 2)),
     ),
@@ -104,7 +166,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("padding"),
         N_("Listed keys are hidden from every query"),
         blocked=lambda mask, q, k: core.padding(q, k, mask.tokens),
-        reason=reasons.padding,
+        reason=why_padding,
         looks_ahead=_always,
         fresh=lambda experiment: Padding((experiment.n_keys - 1,)),
     ),
@@ -113,7 +175,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("window"),
         N_("A query attends to the keys near its own position"),
         blocked=lambda mask, q, k: core.window(q, k, mask.left, mask.right),
-        reason=reasons.window,
+        reason=why_window,
         looks_ahead=lambda mask: mask.right > 0,
         fresh=lambda experiment: Window(1, _later_keys(experiment)),
         is_pattern=True,
@@ -123,7 +185,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("dilated"),
         N_("A window with gaps: every second or third key near the query's own position"),
         blocked=lambda mask, q, k: core.dilated(q, k, mask.left, mask.right, mask.dilation),
-        reason=reasons.dilated,
+        reason=why_dilated,
         looks_ahead=lambda mask: mask.right > 0,
         fresh=lambda experiment: Dilated(2, 2 * _later_keys(experiment), 2),
         is_pattern=True,
@@ -133,7 +195,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("strided"),
         N_("A query attends to every n-th earlier key"),
         blocked=lambda mask, q, k: core.strided(q, k, mask.stride),
-        reason=reasons.strided,
+        reason=why_strided,
         looks_ahead=_never,
         fresh=lambda experiment: Strided(3),
         is_pattern=True,
@@ -143,7 +205,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("blocks"),
         N_("A query attends to the keys of its own block and, optionally, of earlier blocks"),
         blocked=lambda mask, q, k: core.blocks(q, k, mask.size, mask.previous),
-        reason=reasons.blocks,
+        reason=why_blocks,
         looks_ahead=lambda mask: mask.size > 1,
         fresh=lambda experiment: Blocks(max(1, min(4, experiment.n_keys // 2))),
         is_pattern=True,
@@ -153,7 +215,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("global"),
         N_("A few tokens attend to all, and all attend to them"),
         blocked=lambda mask, q, k: core.global_tokens(q, k, mask.tokens),
-        reason=reasons.global_tokens,
+        reason=why_global_tokens,
         looks_ahead=lambda mask: bool(mask.tokens),
         fresh=lambda experiment: Global((0,)),
         is_pattern=True,
@@ -163,7 +225,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("documents"),
         N_("Several documents in one sequence; no query attends across a boundary"),
         blocked=lambda mask, q, k: core.documents(q, k, mask.starts),
-        reason=reasons.documents,
+        reason=why_documents,
         looks_ahead=_always,
         fresh=lambda experiment: Documents(tuple(sorted({0, experiment.n_keys // 2}))),
     ),
@@ -172,7 +234,7 @@ MASKS: tuple[MaskFamily, ...] = (
         N_("painted"),
         N_("Cells blocked by hand"),
         blocked=lambda mask, q, k: core.painted(q, k, mask.cells),
-        reason=reasons.painted,
+        reason=why_painted,
         looks_ahead=_always,
         fresh=lambda experiment: Painted(()),
     ),

@@ -16,14 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from attnviz.core.positions import (
-    alibi_bias,
-    alibi_slopes,
-    rope_angles,
-    sinusoidal,
-    t5_buckets,
-    turning,
-)
+from attnviz.core.positions import alibi_bias, alibi_slopes, rope_angles, sinusoidal, t5_buckets, turning
 from attnviz.i18n import N_
 from attnviz.model import scalings
 from attnviz.model.memo import WeakMemo

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.text import elide, isolated
 from attnviz.i18n import _
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.text import shown_token

@@ -27,13 +27,13 @@ from attnviz.core.positions import (
 )
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
-from attnviz.model.spec.positions import (
+from attnviz.model.spec.positions import Rope
+from attnviz.model.spec.scalings import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
     LongRope,
     NoScaling,
-    Rope,
     Scaling,
     Stretch,
     Yarn,

@@ -1,7 +1,8 @@
 """`STAGES`: the one table of computed arrays, in data-flow order.
 
-The pipeline strip, the inspector, linked hover, figures, the command line and the tests read it. Past 500
-lines because each stage is one row with all that is known of it.
+The pipeline strip, the inspector, linked hover, figures, the command line and the tests read it.
+
+Over 500 lines because each stage is one row with all that is known of it.
 """
 
 from __future__ import annotations
@@ -1341,6 +1342,12 @@ def since(first: str) -> tuple[str, ...]:
     """The score-shaped stages from `first` on: what a mask there has reached."""
     shaped = [stage for stage, row in STAGE_BY_ID.items() if row.score_shaped]
     return tuple(shaped[shaped.index(first) :])
+
+
+def kept_for_later() -> tuple[str, ...]:
+    """The stages, as they are made first, whose rows of earlier tokens a later token reads."""
+    slots = [(row.id, slot) for row in STAGES if row.made_by is not None for slot in row.made_by.kept]
+    return tuple(dict.fromkeys(_possible(*slot)[-1] for slot in slots))
 
 
 def as_read(name: str, present: Container[str]) -> str:

@@ -17,10 +17,10 @@ from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import token_ids
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.pieces import byte_pairs, own_tokens, text_tokens
 from attnviz.model.spec.tokenizer_file import TokenizerFile
+from attnviz.model.spec.vocabulary import Vocabulary
 
 MODEL = Splitting("model", N_("model"))
 

@@ -2,32 +2,43 @@
 
 A site is one attention of one layer, such as `layers.0.self`. Arrays come in public order: (head, query, key)
 for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped stages and those by
-token that are not stored are computed for the requested window.
+token that are not stored are computed for the requested window. Panels, figures and studies take them as a
+window, as an overview, or as a matrix that they read in windows: the source of a long text may compute no
+more at once.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import AnyMatrix, Matrix
 from attnviz.core.overview import overview
 from attnviz.core.text import isolated, visible
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
+from attnviz.model.binding import bind
 from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
-from attnviz.model.sites.axes import axis_labels, head_and_token, n_matrices, stage_shape
 from attnviz.model.sites.sites import shown_site
-from attnviz.model.sites.stages import map_of, raw_map_of
-from attnviz.model.spec.block import Vocabulary
-from attnviz.model.spec.differential import partners
+from attnviz.model.sites.stages import (
+    axis_labels,
+    head_and_token,
+    map_of,
+    n_matrices,
+    raw_map_of,
+    stage_shape,
+)
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID, Axis, since
 from attnviz.model.text import written_tokens
 
@@ -42,6 +53,9 @@ CUT_STAGES = since("added")
 
 ALL = slice(None)
 
+ANY_CELLS = sys.maxsize
+"""`most_cells` of a source whose windows may be of any size."""
+
 KEPT_BYTES = 256 * 1024**2
 """Bytes of whole-head windows that a site remembers, so that looking again costs nothing."""
 
@@ -51,6 +65,9 @@ class StageSource(Protocol):
 
     stages: tuple[str, ...]
     """Ids of the stages, in data-flow order."""
+
+    most_cells: int
+    """Most cells of one head of a score-shaped stage that a window may have; a row or column always fits."""
 
     def window(self, stage: str, head: int, rows: slice, columns: slice) -> Numbers:
         """Part of one stage, (rows, columns) of one head, as a NumPy array."""
@@ -92,12 +109,14 @@ class SiteTrace:
         self._source = source
         self._kept: dict[tuple[str, int], Numbers] = {}
         self._overviews: dict[tuple[str, int], tuple[Numbers, Bools | None]] = {}
-        self._means: dict[str, Numbers] = {}
+        self._means: dict[str, AnyMatrix] = {}
+        self._matrices: dict[tuple[str, int], Matrix] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         self._hidden: Bools | None = None
         self._cuts: Bools | None = None
         self.stages = source.stages
         """Ids of the stages that this site has, in data-flow order."""
+        self.most_cells = source.most_cells
 
     def is_signed(self, stage: str) -> bool:
         """True if numbers of a stage may have either sign: zero is the middle of their colours."""
@@ -128,6 +147,12 @@ class SiteTrace:
         """The map as it is before a dropout or a difference: what panels open with and studies measure."""
         return raw_map_of(self.stages)
 
+    @property
+    def unmasked(self) -> str:
+        """The last stage of the scores before a mask."""
+        scores = (stage for stage in self.stages if STAGE_BY_ID[stage].phase == "scores")
+        return [stage for stage in scores if stage not in MASKED_STAGES][-1]
+
     def shown_stage(self, wanted: str) -> str:
         """A stage, or the map where the site lacks it."""
         return wanted if wanted in self.stages else self.raw_map
@@ -143,7 +168,7 @@ class SiteTrace:
         """The number of matrices of a stage: 1 without heads."""
         return n_matrices(self.experiment, self._known(stage))
 
-    def matrix(self, stage: str, head: int, token: int) -> int:
+    def number_of(self, stage: str, head: int, token: int) -> int:
         """The number of a matrix: the head, except where each head has one for every token."""
         n_tokens = self.shape(stage)[1]
         return head * n_tokens + min(token, n_tokens - 1) if STAGE_BY_ID[stage].by_token else head
@@ -202,20 +227,53 @@ class SiteTrace:
         """One head of a stage and its blocked cells, small enough for a thumbnail; cached."""
         if (stage, head) not in self._overviews:
             hidden = self.hatched(stage, head)
-            self._overviews[stage, head] = overview(self.window(stage, head), hidden)
+            self._overviews[stage, head] = overview(self.matrix(stage, head), hidden)
         return self._overviews[stage, head]
 
-    def mean(self, stage: str) -> Numbers:
-        """Mean of a stage over its heads, (rows, columns), float64, read-only; cached."""
-        if stage not in self._means:
-            count = self.shape(stage)[0]
-            total = np.zeros(self.shape(stage)[1:])
-            for head in range(count):
-                total += self.window(stage, head)
-            total /= count
-            total.setflags(write=False)
-            self._means[stage] = total
-        return self._means[stage]
+    def matrix(self, stage: str, head: int = 0, *, keep: bool = True) -> AnyMatrix:
+        """One head's (rows, columns) of a stage, which is read in windows past `most_cells` of the source.
+
+        `keep`: what is at hand stays so for the next reader; a worker that reads every head once keeps none.
+        """
+        n_rows, n_columns = self.shape(stage)[-2:]
+        if not self._is_long(stage):
+            return (
+                self.window(stage, head)
+                if keep
+                else self.window(stage, head, slice(n_rows), slice(n_columns))
+            )
+        if (stage, head) not in self._matrices:
+            read = partial(self.window, stage, head)
+            dtype = read(slice(1), slice(1)).dtype
+            self._matrices[stage, head] = Matrix((n_rows, n_columns), dtype, read, self.most_cells)
+        return self._matrices[stage, head]
+
+    def _is_long(self, stage: str) -> bool:
+        n_rows, n_columns = self.shape(stage)[-2:]
+        return STAGE_BY_ID[stage].score_shaped and n_rows * n_columns > self.most_cells
+
+    def mean(self, stage: str, *, keep: bool = True) -> AnyMatrix:
+        """Mean of a stage over its heads, (rows, columns), float64, read-only; `keep` as of `matrix`."""
+        found = self._means.get(stage)
+        if found is None:
+            n_rows, n_columns = self.shape(stage)[1:]
+            if self._is_long(stage):
+                read = partial(self._mean_of, stage)
+                found = Matrix((n_rows, n_columns), np.dtype(np.float64), read, self.most_cells)
+            else:
+                found = self._mean_of(stage, slice(n_rows), slice(n_columns))
+            if keep:
+                self._means[stage] = found
+        return found
+
+    def _mean_of(self, stage: str, rows: slice, columns: slice) -> Numbers:
+        heads = range(self.shape(stage)[0])
+        total = np.zeros(self.window(stage, 0, rows, columns).shape)
+        for head in heads:
+            total += self.window(stage, head, rows, columns)
+        total /= len(heads)
+        total.setflags(write=False)
+        return total
 
     def hatched(self, stage: str, head: int | None = None) -> NDArray[np.bool_] | None:
         """Cells of a stage that are drawn as blocked in one head, or in all of them; None if all count.
@@ -223,12 +281,12 @@ class SiteTrace:
         With a mask bias, blocked cells have small weights above 0: they are drawn. A −∞ of the additive mask
         blocks in the heads that have it.
         """
-        counts = stage not in MASKED_STAGES or stage != "masked" and self.experiment.adds_to_blocked
+        counts = stage not in MASKED_STAGES or stage != MASKED_STAGES[0] and self.experiment.adds_to_blocked
         if stage not in CUT_STAGES:
             return None
-        read: tuple[int, ...] = () if head is None else (head,)
-        if head is not None and stage == "combined":
-            read = partners(head, self.experiment.heads.n_heads)
+        read: tuple[int, ...] = ()
+        if head is not None:
+            read = bind(self.experiment, stage).heads_with(head) or ()
         return self.unseen(*read, by_masks=not counts)
 
     def unseen(self, *heads: int, rows: slice = ALL, by_masks: bool = True) -> Bools | None:

@@ -2,6 +2,8 @@
 
 The panel that edits them, and every user of all weights, reads this table. A weight is named by its path in
 the document; unused ones have no numbers.
+
+Over 500 lines because each weight is one row with all that is known of it.
 """
 
 from __future__ import annotations
@@ -33,18 +35,11 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, FeedForwardRole
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.latent import LatentRole
-from attnviz.model.spec.parts import (
-    ROLES,
-    AdditiveMask,
-    Alibi,
-    Explicit,
-    ExplicitSinks,
-    Tied,
-    is_transposed,
-)
-from attnviz.model.spec.positions import Deberta, DrawnTable, Learned, T5Buckets, TransformerXl, WrittenTable
+from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied, is_transposed
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.stages import STAGE_BY_ID, Stage
 
 Array = NDArray[np.float64]

@@ -30,7 +30,7 @@ class Given(Operation):
     help = N_("Vectors that are given and not computed.")
 
     def pull(self, g: Any, pulled: Pulled) -> None:
-        """What flows out of a site is the gradient by the result of another one, or by a parameter."""
+        """The gradient flows on to the result of another site, or to a parameter."""
 
     def lines(self, numbers: Numbers) -> tuple[Line, ...]:
         there = numbers.elsewhere()

@@ -64,7 +64,7 @@ class Logits(Operation):
 
     @property
     def matrices(self) -> tuple[str, ...]:
-        return (self.path,) if self.tokens is None else ()
+        return (self.path,)
 
     @property
     def title(self) -> str:

@@ -67,8 +67,8 @@ class Mask(Pointwise):
     cites = "attention"
 
     @property
-    def grows(self) -> bool:
-        return self.bias is not None
+    def growth(self) -> float:
+        return 1.0 if self.bias is None else math.inf
 
     def formula(self, own: str, *inputs: str) -> str:
         return "" if self.bias is None else _(WITH_BIAS).format(bias=digits(self.bias))

@@ -9,14 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from attnviz.core.block import (
-    layer_norm,
-    length_norm,
-    pull_layer_norm,
-    pull_length,
-    pull_rms_norm,
-    rms_norm,
-)
+from attnviz.core.block import layer_norm, length_norm, pull_layer_norm, pull_length, pull_rms_norm, rms_norm
 from attnviz.core.dims import Array, head_axes, in_heads, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.difference import halves, rejoined
@@ -137,6 +130,7 @@ class Norm(Operation):
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "layer_norm"
+    statistics = ("mean", "mean square")
 
     @property
     def title(self) -> str:

@@ -1,4 +1,7 @@
-"""`Normaliser`: numbers to shares or weights, by one of the `RULES`."""
+"""`Normaliser`: numbers to shares or weights, by one of the `RULES`.
+
+Over 500 lines because each rule is one row with its arrays, its derivative, its arithmetic and its code.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ def n_visible(hidden: Bools | None, n_queries: int, n_keys: int) -> Floats:
 
 
 def _seen(hidden: Bools | None, n_keys: int) -> Seen:
-    """What a row sees of all keys, from its hidden cells (1, key)."""
+    """Visibility of all keys for a row, from its hidden cells (1, key)."""
     every = slice(0, n_keys)
     if hidden is None or not hidden.any():
         return Seen(every, hidden)
@@ -130,6 +133,7 @@ class Normaliser(Operation):
 
     help = N_("Each row is normalised by a quantity of the whole row.")
     cites = "attention"
+    statistics = ("maximum", "sum", "visible keys")
     is_of_row = True
     goes_on = True
 

@@ -2,10 +2,13 @@
 
 An operation is a frozen record of its operands. It gets arrays and numbers, never a site, a trace or a
 document: `model/binding.py` makes it for a stage of a site, engines and explanations ask it.
+
+Over 500 lines because the base class states all questions that an operation answers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -28,7 +31,7 @@ Cells = tuple[Indices, Indices]
 
 
 Reach = Literal["cell", "row", "heads", "tokens"]
-"""How far a cell of a result reads: the same cell, its row, its row or cell in other heads, other tokens."""
+"""The reach of a cell of a result: the same cell, its row, other heads, other tokens."""
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
@@ -440,12 +443,18 @@ class Operation:
     letters: ClassVar[str] = ""
     """Its derivative in letters; empty where that is a number alone."""
     reach: ClassVar[Reach] = "row"
-    """How far a cell reads."""
+    """The part of its inputs that a cell reads."""
     leaves_inputs: ClassVar[bool] = False
     """True if it may read fewer than the stages that its row names: `n_inputs`."""
     is_exact: ClassVar[bool] = True
     """True if the last bit of a cell does not depend on the cells that are computed beside it."""
 
+    statistics: ClassVar[tuple[str, ...]] = ()
+    """The quantities of a row that a window of it needs beside the same window of its input. Scores without
+    any are recomputed where they are shown, others are stored.
+    """
+    kept: ClassVar[tuple[int, ...]] = ()
+    """The inputs whose rows of earlier tokens a later token reads: they grow with the text."""
     is_of_row: ClassVar[bool] = False
     """True if its derivative by a row is written with two numbers of its own: w_i (δ_ij − w_j)."""
 
@@ -494,9 +503,14 @@ class Operation:
         return self.heads_with(cell.head)
 
     @property
-    def grows(self) -> bool:
-        """True if a score may become larger than what it is made of: the bound of q · k does not hold."""
-        return True
+    def growth(self) -> float:
+        """The largest ratio of a result's size to that of the score that it is made of; of q · k it is 1."""
+        return math.inf
+
+    @property
+    def multiplier(self) -> float | None:
+        """The number by which it multiplies, if it does nothing else."""
+        return None
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""

@@ -48,8 +48,12 @@ class Factor(Pointwise):
     letters = "1 ÷ √d"
 
     @property
-    def grows(self) -> bool:
-        return abs(self.value) > 1.0
+    def growth(self) -> float:
+        return abs(self.value)
+
+    @property
+    def multiplier(self) -> float:
+        return self.value
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores *= self.value
@@ -88,8 +92,8 @@ class Cap(Pointwise):
     is_exact = False  # a vector unit's tanh differs from that of the numbers left over
 
     @property
-    def grows(self) -> bool:
-        return False
+    def growth(self) -> float:
+        return 1.0
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores[...] = self.cap * arrays.xp.tanh(scores / self.cap)

@@ -38,11 +38,12 @@ class DotProduct(Operation):
 
     help = N_("Each number is the dot product of a query with a key.")
     reach = "tokens"
+    kept = (1,)
     cites = "attention"
 
     @property
-    def grows(self) -> bool:
-        return False
+    def growth(self) -> float:
+        return 1.0
 
     def made_of(self, place: int, cell: At) -> Cells:
         return ((cell.row,) if place == 0 else (cell.column,)), None
@@ -121,6 +122,7 @@ class Mixture(Operation):
 
     help = N_("Each row is a sum of values, each times its weight.")
     reach = "tokens"
+    kept = (1,)
     cites = "attention"
 
     def made_of(self, place: int, cell: At) -> Cells | None:

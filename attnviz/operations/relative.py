@@ -85,7 +85,8 @@ class Relative(Operation):
 
     help = N_("Each score gains terms that depend on the distance between query and key.")
     cites = "transformer_xl"
-    is_exact = False  # its products depend on the heads that are multiplied together
+    reach = "tokens"
+    kept = (2,)
 
     def _at(self, heads: Ints, queries: Ints, keys: Ints) -> RelativeParts:
         return self.parts(heads, queries[:, None] - keys + self.offset)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import plain_texts
+from attnviz.core.piece_kinds import plain_texts
 from attnviz.errors import FieldError, must_be, size
 from attnviz.model.sites.sites import at, places, site_names
 from attnviz.model.spec.attention import Attention, Layer
@@ -16,13 +16,15 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Heads, Memory, SeededVectors
 from attnviz.model.spec.view import View
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import ANY_CELLS, SiteTrace, Trace
 
 Floats = NDArray[Any]
 
 
 class Given:
     """The stage `weights` of one layer, (head, query, key)."""
+
+    most_cells = ANY_CELLS
 
     def __init__(self, weights: Floats) -> None:
         self.stages: tuple[str, ...] = ("weights",)
@@ -60,19 +62,19 @@ def trace_of_weights(
     number of tokens.
     """
     kinds = _kinds(given)
-    found = {
+    by_kind = {
         kind: _joined(several, kind) if _are_steps(several) else [_layer(one) for one in several]
         for kind, several in kinds.items()
     }
     if any(map(_are_steps, kinds.values())):
-        tokens = _read(tokens, next(iter(found.values()))[0].shape[1])
-    if list(found) == ["self"] and (memory_tokens is not None or not _is_square(found["self"][0])):
-        found = {"cross": found["self"]}
-    elif list(found) == ["encoder"]:
-        found, tokens = {"self": found["encoder"]}, tokens if memory_tokens is None else memory_tokens
-    experiment = _experiment(found, tokens, memory_tokens)
+        tokens = _read(tokens, next(iter(by_kind.values()))[0].shape[1])
+    if list(by_kind) == ["self"] and (memory_tokens is not None or not _is_square(by_kind["self"][0])):
+        by_kind = {"cross": by_kind["self"]}
+    elif list(by_kind) == ["encoder"]:
+        by_kind, tokens = {"self": by_kind["encoder"]}, tokens if memory_tokens is None else memory_tokens
+    experiment = _experiment(by_kind, tokens, memory_tokens)
     by_place = {
-        name: found["encoder" if place.stack == "encoder" else place.kind][place.layer]
+        name: by_kind["encoder" if place.stack == "encoder" else place.kind][place.layer]
         for place, name in zip(places(experiment), site_names(experiment), strict=True)
     }
     sites = tuple(SiteTrace(name, at(experiment, name), Given(layer)) for name, layer in by_place.items())
@@ -83,13 +85,13 @@ def trace_of_weights(
 def _kinds(given: Any) -> dict[str, Sequence[Any]]:
     """The layers of each kind of attention that was passed."""
     fields = {kind: [getattr(given, name, None) for name in names] for kind, names in FIELDS.items()}
-    found = {kind: _layers(one) for kind, several in fields.items() for one in several if _has_weights(one)}
+    by_kind = {kind: _layers(one) for kind, several in fields.items() for one in several if _has_weights(one)}
     is_output = any(hasattr(given, name) for names in FIELDS.values() for name in names)
-    if not found and (is_output or not _has_weights(given)):
+    if not by_kind and (is_output or not _has_weights(given)):
         raise _not_computed()
-    if found and "self" not in found and "cross" in found:
-        found.pop("encoder", None)  # without the decoder's own weights, its layers would lack an attention
-    return found or {"self": _layers(given)}
+    if by_kind and "self" not in by_kind and "cross" in by_kind:
+        by_kind.pop("encoder", None)  # without the decoder's own weights, its layers would lack an attention
+    return by_kind or {"self": _layers(given)}
 
 
 def _not_computed() -> FieldError:
@@ -121,7 +123,7 @@ def _joined(steps: Sequence[Sequence[Any]], kind: str) -> list[Floats]:
     fixed size has more keys than the generation; they are empty, and cut off. Raises `FieldError` for a cache
     that has lost its first keys.
     """
-    found = []
+    joined = []
     for number in range(len(steps[0])):
         rows = [_layer(step[number]) for step in steps]
         n_queries = sum(one.shape[1] for one in rows)
@@ -139,8 +141,8 @@ def _joined(steps: Sequence[Sequence[Any]], kind: str) -> list[Floats]:
                 )
                 raise FieldError("weights", size(one.shape), wanted)
             whole[:, begin:end, :n_seen] = one[..., :n_seen]
-        found.append(whole)
-    return found
+        joined.append(whole)
+    return joined
 
 
 def _read(tokens: Sequence[str] | None, n_queries: int) -> Sequence[str] | None:
@@ -149,19 +151,19 @@ def _read(tokens: Sequence[str] | None, n_queries: int) -> Sequence[str] | None:
 
 
 def _experiment(
-    found: dict[str, list[Floats]], tokens: Sequence[str] | None, memory_tokens: Sequence[str] | None
+    by_kind: dict[str, list[Floats]], tokens: Sequence[str] | None, memory_tokens: Sequence[str] | None
 ) -> Experiment:
     """An experiment with the tokens, layers and heads of the weights; its numbers mean nothing."""
-    main = found.get("self") or found["cross"]
+    main = by_kind.get("self") or by_kind["cross"]
     n_heads, n_queries = main[0].shape[:2]
-    _check_sizes(found)
-    keys = found["cross"][0].shape[2] if "cross" in found else 0
+    _check_sizes(by_kind)
+    keys = by_kind["cross"][0].shape[2] if "cross" in by_kind else 0
     memory = (
         Memory(_names("memory_tokens", memory_tokens, keys), SeededVectors(keys, n_heads, 0))
         if keys
         else None
     )
-    cross = found.get("cross") if "self" in found else None
+    cross = by_kind.get("cross") if "self" in by_kind else None
     return Experiment(
         tokens=_names("tokens", tokens, n_queries),
         vectors=SeededVectors(n_queries, n_heads, 0),
@@ -170,23 +172,23 @@ def _experiment(
             Layer(heads=_heads(layer), cross=None if cross is None else Attention(heads=_heads(cross[index])))
             for index, layer in enumerate(main)
         ),
-        encoder=tuple(Layer(heads=_heads(layer)) for layer in found.get("encoder", ())),
+        encoder=tuple(Layer(heads=_heads(layer)) for layer in by_kind.get("encoder", ())),
     )
 
 
-def _check_sizes(found: dict[str, list[Floats]]) -> None:
+def _check_sizes(by_kind: dict[str, list[Floats]]) -> None:
     """All layers read the same tokens. Raises `FieldError`."""
-    n_queries = (found.get("self") or found["cross"])[0].shape[1]
-    n_keys = found["cross"][0].shape[2] if "cross" in found else 0
+    n_queries = (by_kind.get("self") or by_kind["cross"])[0].shape[1]
+    n_keys = by_kind["cross"][0].shape[2] if "cross" in by_kind else 0
     wanted = {"self": (n_queries, n_queries), "cross": (n_queries, n_keys), "encoder": (n_keys, n_keys)}
-    for kind, several in found.items():
+    for kind, several in by_kind.items():
         for layer in several:
             if layer.shape[1:] != wanted[kind]:
                 raise FieldError(
                     "weights", size(layer.shape), must_be("{size} in every layer", size=size(wanted[kind]))
                 )
-    if "cross" in found and "self" in found and len(found["cross"]) != len(found["self"]):
-        raise FieldError("weights", len(found["cross"]), must_be("{n} layers", n=len(found["self"])))
+    if "cross" in by_kind and "self" in by_kind and len(by_kind["cross"]) != len(by_kind["self"]):
+        raise FieldError("weights", len(by_kind["cross"]), must_be("{n} layers", n=len(by_kind["self"])))
 
 
 def _heads(layer: Floats) -> Heads:
@@ -224,17 +226,17 @@ def _layer(given: Any) -> Floats:
     if str(getattr(array, "dtype", "")) in ("torch.bfloat16", "torch.float16"):
         array = array.float()
     try:
-        found = np.asarray(array)
+        weights = np.asarray(array)
     except ValueError:  # lists of several lengths
-        found = np.empty(0, object)
-    if found.dtype.name == "bfloat16":  # of a package that NumPy does not know
-        found = found.astype(np.float32)
-    shape = found.shape
-    if found.ndim == 4 and shape[0] == 1:
-        found = found[0]
-    if found.ndim == 2:
-        found = found[None]
-    if found.ndim != 3 or 0 in found.shape or found.dtype.kind != "f":
+        weights = np.empty(0, object)
+    if weights.dtype.name == "bfloat16":  # of a package that NumPy does not know
+        weights = weights.astype(np.float32)
+    shape = weights.shape
+    if weights.ndim == 4 and shape[0] == 1:
+        weights = weights[0]
+    if weights.ndim == 2:
+        weights = weights[None]
+    if weights.ndim != 3 or 0 in weights.shape or weights.dtype.kind != "f":
         wanted = must_be("floats of (query, key), (head, query, key) or (1, head, query, key)")
         raise FieldError("weights", size(shape) if shape else given, wanted)
-    return found.astype(np.float32) if found.dtype == np.float16 else found
+    return weights.astype(np.float32) if weights.dtype == np.float16 else weights

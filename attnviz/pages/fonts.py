@@ -40,11 +40,11 @@ def _rules(characters: frozenset[str]) -> str:
     for (family, weight), file in zip(_FACES, font_files(), strict=True):
         # The Chinese font is the last: it holds what the others lack.
         wanted = missing if family == FONT_CHINESE else characters
-        data, found = _part(file, frozenset(map(ord, wanted)))
-        if not found:
+        data, had = _part(file, frozenset(map(ord, wanted)))
+        if not had:
             continue  # browsers refuse a font without characters
         if family == FONT_SANS:
-            missing -= found
+            missing -= had
         text = b64encode(data).decode("ascii")
         rules.append(
             f'@font-face {{ font-family: "{family}"; font-weight: {weight}; '
@@ -62,10 +62,10 @@ def _part(file: Path, wanted: frozenset[int]) -> tuple[bytes, set[str]]:
     options.name_IDs = _NAMES
     data = io.BytesIO()
     with TTFont(file, lazy=True, recalcTimestamp=False) as font:
-        found = wanted & set(font.getBestCmap())
+        had = wanted & set(font.getBestCmap())
         subsetter = Subsetter(options)
-        subsetter.populate(unicodes=found)
+        subsetter.populate(unicodes=had)
         subsetter.subset(font)
         font.flavor = "woff"
         font.save(data)
-    return data.getvalue(), set(map(chr, found))
+    return data.getvalue(), set(map(chr, had))

@@ -14,11 +14,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from attnviz import i18n, resources
 from attnviz.core.color_maps import color_table
+from attnviz.core.phrases import named, phrased
 from attnviz.core.shades import DARK, HEAD_HUES, LIGHT, Shades
 from attnviz.errors import suffix_error
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.captions import plain_caption
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
@@ -26,14 +29,90 @@ from attnviz.model.io.files import record_of, replace_file
 from attnviz.model.io.titles import as_shown
 from attnviz.model.links import LEAST, LINED, MOST_CELLS, MOST_LINES
 from attnviz.model.spec.document import Document
+from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
-from attnviz.pages.blocks import Blocks
 from attnviz.pages.contents import contents
 from attnviz.pages.fonts import font_rules
-from attnviz.pages.sites import in_each_language, site_record
-from attnviz.pages.steps import steps
-from attnviz.pages.words import JOINS, WORDS
+from attnviz.pages.sites import Blocks, in_each_language, site_record
 from attnviz.version import __version__
+
+WORDS = {
+    "cell": N_("One number"),
+    "hover": N_("Point at a cell of the map; a click keeps it. Arrow keys move."),
+    "blocked": N_("masked"),
+    "future": N_("not yet generated"),
+    "nan": N_("NaN: {count}"),
+    "infinite": N_("infinite: {count}"),
+    "row": N_("The row of “{token}” over its keys:"),
+    "head": N_("head {n}"),
+    "generation": N_("Generation"),
+    "theme": N_("Light / dark"),
+    "half": N_("Numbers of this stage are in half precision: three digits are exact."),
+    "left_out": N_("This page leaves out {n} stages of this attention to stay small; the program has them."),
+    "made": N_("Made by attnviz. Open this file in the program to edit the document."),
+    "old": N_("This page needs a browser of 2023 or later."),
+    "range_row": N_("Range: each row"),
+    "range_head": N_("Range: this head"),
+    "range_all": N_("Range: all heads"),
+    "range_log": N_("Range: logarithmic"),
+    "view_map": N_("Map"),
+    "view_lines": N_("Lines between tokens"),
+    "view_grid": N_("Layers × heads"),
+    "from_one": N_("Lines of the selected query"),
+    "from_all": N_("Lines of all queries"),
+    "of_one": N_("Lines of the selected head"),
+    "of_all": N_("Lines of all heads"),
+    "queries": N_("queries"),
+    "keys": N_("keys"),
+    "stages": N_("Stages"),
+    "heads": N_("Heads"),
+    "attention": N_("Attention"),
+    "range": N_("Range"),
+    "picture": N_("Picture"),
+    "from": N_("Lines of which queries"),
+    "of": N_("Lines of which heads"),
+    "play": N_("Play"),
+    "step": N_("Step of the generation"),
+    "colors": N_("Colours"),
+    "sources": N_("Sources"),
+}
+"""Texts by the name that the page's script and markup use."""
+
+
+JOINS = {
+    "named": lambda: named("{first}", "{second}"),
+    "phrased": lambda: phrased(("{first}", "{second}")),
+}
+"""Two texts joined in the active language, with gaps that the page's script fills."""
+
+
+if TYPE_CHECKING:
+    from attnviz.engines.decode.run import Decoding
+
+TOP = 5
+"""Next tokens that are shown at a step."""
+
+
+def steps(decoding: Decoding) -> list[dict[str, Any]]:
+    """The tokens of a decoding, the probability of each generated one, and what could follow it."""
+    rows: list[dict[str, Any]] = []
+    before: Any = None
+    names, vocabulary = decoding.vocabulary, decoding.experiment.vocabulary
+    for step in decoding.steps:
+        probability = None
+        if step.generated and before is not None and step.token in names:
+            probability = float(before[names.index(step.token)])
+        order: Any = np.argsort(-step.probabilities, kind="stable")[:TOP] if len(step.probabilities) else []
+        rows.append(
+            {
+                "token": shown_token(vocabulary, step.token),
+                "p": probability,
+                "next": [[shown_token(vocabulary, names[i]), float(step.probabilities[i])] for i in order],
+            }
+        )
+        before = step.probabilities if len(step.probabilities) else None
+    return rows
+
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
@@ -82,7 +161,7 @@ def _parts(document: Document, trace: Trace, decoding: Decoding | None) -> dict[
 
 def _filled(parts: dict[str, str]) -> str:
     # In one pass: no part is searched for the name of another.
-    return re.sub(r"\{(\w+)\}", lambda found: parts[found[1]], _resource("page.html"))
+    return re.sub(r"\{(\w+)\}", lambda match: parts[match[1]], _resource("page.html"))
 
 
 def save_page(

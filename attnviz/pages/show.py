@@ -98,10 +98,10 @@ def show(
     fields: dict[str, Any] = {}
     if layer is not None:
         standing = reversed([*zip(places(trace.experiment), trace.sites, strict=True)])
-        found = {place.layer: name for place, name in standing if place.stack != "encoder"}
-        if layer not in found:
-            raise FieldError("layer", layer, among(sorted(found)))
-        fields["site"] = found[layer]
+        names = {place.layer: name for place, name in standing if place.stack != "encoder"}
+        if layer not in names:
+            raise FieldError("layer", layer, among(sorted(names)))
+        fields["site"] = names[layer]
     site = trace.shown(fields.get("site", document.view.site))
     if not isinstance(heads, Sequence):
         raise FieldError("heads", heads, must_be("a list of heads"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import zlib
+from base64 import b64encode
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -19,24 +21,63 @@ from attnviz.model.positions import changes, rope_of, rotated_features
 from attnviz.model.provenance import inputs_of, rule_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace, Trace
-from attnviz.pages.blocks import TYPES, Blocks
 from attnviz.pages.contents import HALF, MOST_TOKENS, Content
+
+TYPES = {"float64": "f8", "float32": "f4", "float16": "f2"}
+
+LEVEL = 1
+"""Of zlib: higher levels take twice as long and save a hundredth."""
+
+
+class Blocks:
+    """Arrays, each compressed by itself: a browser unpacks the one that it draws."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def add(self, array: NDArray[Any]) -> int:
+        """Append an array of floats, little-endian, and return its number.
+
+        The first bytes of all numbers stand together, then the second ones, and so on: exponents are alike,
+        so that they compress.
+        """
+        ordered = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+        planes = ordered.reshape(-1, 1).view(np.uint8).T
+        return self._append(np.ascontiguousarray(planes).tobytes())
+
+    def add_bits(self, cells: NDArray[np.bool_]) -> int:
+        """Append true and false as bits, the first cell the highest bit; returns their number."""
+        return self._append(np.packbits(cells.ravel()).tobytes())
+
+    def elements(self, first: Iterable[int]) -> tuple[str, str]:
+        """The elements of a page: those of the numbers in `first`, and all others."""
+        wanted = set(first)
+        parts: tuple[list[str], list[str]] = ([], [])
+        for number, text in enumerate(self._texts):
+            element = f'<script type="application/octet-stream" data-block="{number}">{text}</script>\n'
+            parts[number not in wanted].append(element)
+        return "".join(parts[0]), "".join(parts[1])
+
+    def _append(self, data: bytes) -> int:
+        self._texts.append(b64encode(zlib.compress(data, LEVEL)).decode("ascii"))
+        return len(self._texts) - 1
+
 
 Floats = NDArray[Any]
 
 
 def in_each_language(say: Callable[[], Any]) -> dict[str, Any]:
     """The result of `say` in every language of the program."""
-    found = {}
+    texts = {}
     for language in i18n.LANGUAGES:
         with i18n.language(language.code):
-            found[language.code] = say()
-    return found
+            texts[language.code] = say()
+    return texts
 
 
 def site_record(

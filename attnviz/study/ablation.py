@@ -109,16 +109,18 @@ def ablate(
     if other is not None:
         check_alike("other", experiment_of(given), experiment_of(other))
 
-    def job(made: Engine) -> Effects:
+    def job(on_engine: Engine) -> Effects:
         begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)
-        passes = Passes(made, experiment_of(given), begun.part(0.0, 0.5))
-        another = None if other is None else Passes(made, experiment_of(other), begun.part(0.5, 1.0)).traces
+        passes = Passes(on_engine, experiment_of(given), begun.part(0.0, 0.5))
+        another = (
+            None if other is None else Passes(on_engine, experiment_of(other), begun.part(0.5, 1.0)).traces
+        )
         patches = _patches(passes.traces, another, stage, row)
         base, changes = passes.effects(target, patches, rest)
-        found: dict[str, list[float]] = {}
+        effects: dict[str, list[float]] = {}
         for patch, change in zip(patches, changes, strict=True):
-            found.setdefault(patch.site, []).append(change)
-        return Effects(target, base, {name: np.array(values) for name, values in found.items()})
+            effects.setdefault(patch.site, []).append(change)
+        return Effects(target, base, {name: np.array(values) for name, values in effects.items()})
 
     return on_engine(given, job, engine, device, passes=2 if other is None else 3)
 

@@ -29,10 +29,10 @@ from attnviz.engines.steps import add
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.model.sites.sites import at, places
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID, made_by
 from attnviz.operations.logits import Logits
 from attnviz.operations.norm import Norm
@@ -101,19 +101,19 @@ def circuit(
         raise FieldError("kind", kind, among(CIRCUIT_BY_ID))
     only = None if token is None else column_of(vocabulary.tokens, token, "token")
 
-    def job(made: Engine) -> tuple[Pair, ...]:
+    def job(on_engine: Engine) -> tuple[Pair, ...]:
         chosen = at(experiment, site)
         begins = next(place for place in places(experiment) if place.stack == chosen.place.stack)
-        entry = operands_of(made, experiment, at(experiment, begins.name))
-        own = operands_of(made, experiment, chosen)
-        last = operands_of(made, experiment, at(experiment, names[-1]))
+        entry = operands_of(on_engine, experiment, at(experiment, begins.name))
+        own = operands_of(on_engine, experiment, chosen)
+        last = operands_of(on_engine, experiment, at(experiment, names[-1]))
         first, second = CIRCUIT_BY_ID[kind].sides(
-            _Head(made, vocabulary, chosen, entry, own, last, head, check)
+            _Head(on_engine, vocabulary, chosen, entry, own, last, head, check)
         )
         rows = range(len(first)) if only is None else [only]
-        found = _largest(first, second, np.asarray(rows), top, check)
+        cells = _largest(first, second, np.asarray(rows), top, check)
         words = vocabulary.tokens
-        return tuple(Pair(words[a], words[b], value, first[a], second[b]) for a, b, value in found)
+        return tuple(Pair(words[a], words[b], value, first[a], second[b]) for a, b, value in cells)
 
     return on_engine(experiment, job, engine, device)
 
@@ -234,7 +234,7 @@ def _largest(
     The longest rows come first: a product is at most |a| |b|, so that short rows and columns that cannot
     reach the numbers that were found are left out.
     """
-    progress, found = progress_of(check), list[tuple[int, int, float]]()
+    progress, largest = progress_of(check), list[tuple[int, int, float]]()
     lengths, widths = (np.linalg.norm(side, axis=1) for side in (first, second))
     rows, columns = rows[np.argsort(-lengths[rows], kind="stable")], np.argsort(-widths, kind="stable")
     widths, transposed = widths[columns], np.ascontiguousarray(second[columns].T)
@@ -251,7 +251,7 @@ def _largest(
         for row in np.flatnonzero(products.max(axis=1) >= least):
             numbers = products[row]
             best = np.argpartition(-numbers, min(top, numbers.size) - 1)[:top]
-            found += [(int(of_block[row]), int(columns[at]), float(numbers[at])) for at in best]
-        found = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))[:top]
-        least = found[-1][2] if len(found) == top else -np.inf
-    return found
+            largest += [(int(of_block[row]), int(columns[at]), float(numbers[at])) for at in best]
+        largest = sorted(largest, key=lambda pair: (-pair[2], pair[0], pair[1]))[:top]
+        least = largest[-1][2] if len(largest) == top else -np.inf
+    return largest

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.core import deep_stack
 from attnviz.core.deep_stack import LAYERS, gradient_by_depth
+from attnviz.core.matrix import AnyMatrix, by_rows
 from attnviz.core.norm_placement import LAYERS as NUMBERS
 from attnviz.core.norm_placement import gradient_by_layer
 from attnviz.core.recurrent import DISTANCES, N_NETWORKS, WIDTH, attention_by_distance, recurrent_by_distance
@@ -81,13 +82,13 @@ SAYS = {
 """Numbers that the sentences of the rows name."""
 
 
-def _weights(site: SiteTrace, view: View) -> NDArray[np.floating]:
-    return site.window(site.raw_map, query_head(site.experiment, view))
+def _weights(site: SiteTrace, view: View) -> AnyMatrix:
+    return site.matrix(site.raw_map, query_head(site.experiment, view))
 
 
 def _norm(site: SiteTrace, view: View) -> float:
     """The mean norm over the rows of the shown head that have numbers; NaN if none has."""
-    norms = jacobian_norm(_weights(site, view))
+    norms = by_rows(jacobian_norm, _weights(site, view))
     known = norms[~np.isnan(norms)]
     return float(known.mean()) if known.size else float("nan")
 

@@ -65,18 +65,18 @@ def logit_lens(
     Encoder layers are left out. Raises `FieldError` for a model without logits, or an unknown target.
     """
 
-    def job(made: Engine) -> Lens:
-        passes = Passes(made, experiment_of(given), check)
+    def job(on_engine: Engine) -> Lens:
+        passes = Passes(on_engine, experiment_of(given), check)
         last = passes.traces[-1]
         column = (target or Target(last.labels("vocabulary")[0])).columns(last)[0]
         progress = progress_of(check)
         own = [site for site in passes.base if site.place.stack != "encoder"]
-        found = []
+        readings = []
         for index, site in enumerate(own):
             progress.at(index / len(own))
-            found.append(_read(made, passes, site, norm, column, top))
+            readings.append(_read(on_engine, passes, site, norm, column, top))
         sites = tuple(site.place.name for site in own)
-        tokens, probabilities, logits, ranks = (np.stack(parts) for parts in zip(*found, strict=True))
+        tokens, probabilities, logits, ranks = (np.stack(parts) for parts in zip(*readings, strict=True))
         if target is None:
             logits, ranks = np.empty((0, 0)), np.empty((0, 0), dtype=np.int64)
         return Lens(sites, last.labels("vocabulary"), tokens, probabilities, logits, ranks)

@@ -63,16 +63,16 @@ class Passes:
         """The target in the base, and its change by each patch alone."""
         columns = target.columns(self.traces[-1])
         base = target.read(self.engine, self.base[-1], columns)
-        progress, found = progress_of(check), list[float]()
+        progress, changes = progress_of(check), list[float]()
         for patch in patches:
             patch.check(self.traces[self._at[patch.site]])
         at_once = self._at_once()
         for begin in range(0, len(patches), at_once):
             part = patches[begin : begin + at_once]
             step = progress.part(begin / len(patches), (begin + len(part)) / len(patches))
-            made = last_sites(self.engine, self.experiment, self.base, part, step)
-            found += [target.read(self.engine, one, columns) - base for one in made]
-        return base, found
+            patched = last_sites(self.engine, self.experiment, self.base, part, step)
+            changes += [target.read(self.engine, one, columns) - base for one in patched]
+        return base, changes
 
     def _at_once(self) -> int:
         """Number of passes whose results have room beside each other."""
@@ -89,9 +89,9 @@ def on_engine(
 ) -> Result:
     """Run a job on an engine whose memory holds `passes` passes of the experiment."""
 
-    def active(made: Engine) -> Any:
-        with made.active():
-            return job(made)
+    def active(on_engine: Engine) -> Any:
+        with on_engine.active():
+            return job(on_engine)
 
     return execute_job(experiment_of(given), active, engine, device, passes)
 

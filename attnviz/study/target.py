@@ -42,8 +42,8 @@ class Target:
     def read(self, engine: Engine, last: SiteRun, columns: tuple[int, ...]) -> float:
         """The number in a pass whose last site is `last`."""
         row = last.features.tf["logits"][self.position]
-        found = [float(engine.to_numpy(row[column])) for column in columns]
-        return found[0] - sum(found[1:])
+        logits = [float(engine.to_numpy(row[column])) for column in columns]
+        return logits[0] - sum(logits[1:])
 
 
 def likeliest(last: SiteTrace) -> str:

@@ -15,7 +15,7 @@ import attnviz
 from attnviz import bench
 from attnviz.bench import causal, engines, report, window
 from attnviz.bench.cases import PROJECTIONS, SIZES, WANTED_BUSY, WANTED_CAUSAL, Size, experiment
-from attnviz.bench.floor import floor
+from attnviz.bench.engines import floor
 from attnviz.bench.plain_torch import plain_torch
 from attnviz.bench.timing import interleaved, paired_ratio, percentile
 from attnviz.compute import execute as execute_module

@@ -22,7 +22,7 @@ from checkpoints.written import LLAMA_CONFIG, llama_arrays, write_folder
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint
 from attnviz.checkpoints.tokenizers.converter import Added, byte_level, with_added
-from attnviz.core.bpe import PIECE_KIND_BY_ID
+from attnviz.core.piece_kinds import PIECE_KIND_BY_ID
 
 ODD: tuple[Any, ...] = (
     None, True, -1, 0, 1, 3, 2**31, 10**400, 1e308, -0.5, "", "x", "\ud800", [], [0], {}, {"a": {}}, [[[]]],

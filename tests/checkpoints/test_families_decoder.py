@@ -60,8 +60,8 @@ from transformers import (  # noqa: E402
 )
 
 from attnviz.checkpoints import CheckpointError, import_checkpoint  # noqa: E402
+from attnviz.checkpoints.blueprint import family_of, read_config  # noqa: E402
 from attnviz.checkpoints.families.family import REQUIRED  # noqa: E402
-from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
 from attnviz.compute.execute import execute_decoding  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402

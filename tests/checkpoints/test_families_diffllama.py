@@ -15,7 +15,7 @@ from checkpoints.decoder_cases import CASES  # noqa: E402  (skipped without it)
 from checkpoints.reference_models import IDS, expected, imported, promoted, random_model  # noqa: E402
 
 import attnviz  # noqa: E402
-from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
+from attnviz.checkpoints.blueprint import family_of, read_config  # noqa: E402
 from attnviz.engines.decode.run import decode  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.torch_engine import TorchEngine  # noqa: E402

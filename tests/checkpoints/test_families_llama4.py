@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 from checkpoints.decoder_cases import CASES  # noqa: E402  (skipped without it)
 from checkpoints.reference_models import IDS, expected, imported, promoted, random_model  # noqa: E402
 
-from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
+from attnviz.checkpoints.blueprint import family_of, read_config  # noqa: E402
 from attnviz.engines.decode.run import decode  # noqa: E402
 from attnviz.engines.numpy_engine import NumpyEngine  # noqa: E402
 from attnviz.engines.run import run  # noqa: E402

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 from checkpoints.mutations import ODD, outcomes
 
+from attnviz.checkpoints.blueprint import read_config
 from attnviz.checkpoints.families.family import REQUIRED, Family
 from attnviz.checkpoints.families.table import FAMILIES
-from attnviz.checkpoints.importing import read_config
 from attnviz.errors import message_of
 
 

@@ -12,7 +12,7 @@ from attnviz import resources
 from attnviz.checkpoints.pieces import FORM_FAULTS, read_begin, read_pieces
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import read_tokens, token_ids
-from attnviz.core.bpe import byte_token
+from attnviz.core.piece_kinds import byte_token
 
 TEXTS = ("the cat's  hat", " the", "你好 🦊", "", "x\n\ny", "nothing but words")
 BOX = resources.path("models", "stories", "tokenizer.json")

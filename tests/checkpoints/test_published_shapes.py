@@ -15,9 +15,9 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from attnviz.checkpoints.blueprint import family_of, read_config  # noqa: E402
 from attnviz.checkpoints.families.refusals import REFUSED  # noqa: E402  (skipped without it)
 from attnviz.checkpoints.families.table import FAMILIES  # noqa: E402
-from attnviz.checkpoints.importing import family_of, read_config  # noqa: E402
 from attnviz.checkpoints.plan import plan  # noqa: E402
 from attnviz.checkpoints.reader import Checkpoint, CheckpointError, StoredTensor  # noqa: E402
 

@@ -24,8 +24,8 @@ from attnviz.model.io.files import load, save
 from attnviz.model.spec.arrays import STORED_DTYPES, widened
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Rope
-from attnviz.model.spec.positions import LongRope
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.scalings import LongRope
 
 IDS = (1, 0, 6, 6)
 

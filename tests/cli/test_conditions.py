@@ -6,8 +6,7 @@ from argparse import Action, ArgumentParser, Namespace
 
 import pytest
 
-from attnviz.cli.command import Command
-from attnviz.cli.condition import OUTPUT, Condition, check_conditions, typed_apart
+from attnviz.cli.command import OUTPUT, Command, Condition, check_conditions, typed_apart
 from attnviz.cli.shell import main, parser
 from attnviz.cli.table import COMMANDS
 

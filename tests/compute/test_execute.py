@@ -30,9 +30,10 @@ from attnviz.model.positions import n_rotated
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 
 BIG = stacked(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
 

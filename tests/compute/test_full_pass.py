@@ -23,8 +23,8 @@ from attnviz.model.edit.edits import permute_tokens, set_tokens
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import DynamicNtk
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.spec.scalings import DynamicNtk
 
 CASES = {**DECODED, **STACKS}
 

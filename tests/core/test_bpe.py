@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnviz.core.bpe import (
-    ALPHABET,
-    SPACE,
-    TEXT_BYTES,
-    WORDS,
-    BytePairs,
-    byte_token,
-    merged,
-    shown_bytes,
-)
+from attnviz.core.bpe import BytePairs, merged, shown_bytes
+from attnviz.core.piece_kinds import ALPHABET, SPACE, TEXT_BYTES, WORDS, byte_token
 
 LEARNT_FROM = [
     "Once upon a time, there was a little girl named Lily. She'd found 12 red apples; it's a lot!",

@@ -32,8 +32,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.operations.terms import digits
-from attnviz.study.contrast.differences import differences
-from attnviz.study.contrast.words import value_text
+from attnviz.study.contrast.differences import differences, value_text
 
 ENGINES = ("numpy", "torch")
 PRESETS = ("decoder-only", "multi-head-latent", "attention-sinks", "encoder-decoder", "experts", "deberta")

@@ -25,15 +25,7 @@ from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import (
-    Causal,
-    Explicit,
-    Heads,
-    Projections,
-    Rope,
-    Seeded,
-    SeededVectors,
-)
+from attnviz.model.spec.parts import Causal, Explicit, Heads, Projections, Rope, Seeded, SeededVectors
 from attnviz.model.spec.positions import Alibi, Learned, NoPosition, Sinusoidal, T5Buckets
 from attnviz.model.spec.rows import DrawnRow
 

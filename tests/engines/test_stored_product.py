@@ -27,7 +27,7 @@ from attnviz.engines.stored_product import FLOATS, ROW_NUMBERS
 from attnviz.engines.table import ENGINES, EngineKind
 from attnviz.model.spec.arrays import BFLOAT16, Matrix, widened
 from attnviz.model.spec.codes import LANES
-from attnviz.model.spec.memory_map import Made, View, mapped
+from attnviz.model.spec.memory_map import Computed, View, mapped
 
 N_IN, N_OUT = 512, 3 * LANES + 5
 """The last block of codes is not full."""
@@ -75,7 +75,7 @@ def made(tensor: GgufTensor, part: Callable[[Numbers], Numbers], axis: int) -> M
     rows = tensor.whole_rows(part, axis)
     numbers = part(tensor.array())
     return Matrix.lasting(
-        Made(
+        Computed(
             numbers.shape,
             np.dtype(np.float32),
             lambda: part(tensor.array()),

@@ -19,12 +19,14 @@ from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Identity, SeededSinks
-from attnviz.model.spec.positions import DrawnTable, Learned
+from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 from attnviz.model.weights import weights_of
 
 FLOAT64 = FORMAT_BY_ID["float64"]

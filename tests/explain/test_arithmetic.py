@@ -40,14 +40,7 @@ from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.operations.operation import Operation
-from attnviz.operations.terms import (
-    Explanation,
-    Gap,
-    Term,
-    digits,
-    flat,
-    plain,
-)
+from attnviz.operations.terms import Explanation, Gap, Term, digits, flat, plain
 
 
 @pytest.fixture(scope="module", params=SITES, ids="/".join)

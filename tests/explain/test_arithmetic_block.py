@@ -15,10 +15,11 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.explain.arithmetic.cell import exists, explain
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, Identity
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 from attnviz.model.trace import SiteTrace
 from attnviz.operations.terms import Term, flat, plain
 

@@ -9,15 +9,7 @@ from first_layer import stacked
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.explain.position_curves import (
-    CURVE_ROWS,
-    Curve,
-    candidates,
-    curves,
-    distances,
-    kind_of,
-    wave,
-)
+from attnviz.explain.position_curves import CURVE_ROWS, Curve, candidates, curves, distances, kind_of, wave
 from attnviz.explain.score_pair import Pair
 from attnviz.model.positions import POSITIONS
 from attnviz.model.scalings import SCALINGS
@@ -25,7 +17,8 @@ from attnviz.model.sites.sites import alone
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors, Heads, NoScale, Rope, SeededVectors, Sinusoidal
-from attnviz.model.spec.positions import Learned, LinearScaling, Yarn
+from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.scalings import LinearScaling, Yarn
 from attnviz.model.stages import STAGES
 from attnviz.model.trace import SiteTrace
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace as with_fields
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
-from attnviz.core.cost.curves import counts
 from attnviz.core.cost.memory import FORMAT_BY_ID
+from attnviz.core.cost.stack import counts
 from attnviz.core.text import number
 from attnviz.engines.decode.decodable import up_to
 from attnviz.explain.architectures import stack_of

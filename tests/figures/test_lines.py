@@ -14,7 +14,7 @@ import attnviz
 from attnviz.core.shades import HEAD_HUES
 from attnviz.core.text import number
 from attnviz.figures import figure_bytes, render
-from attnviz.figures.lines import MOST_WORDS
+from attnviz.figures.kinds.lines import MOST_WORDS
 from attnviz.model.links import LEAST
 from attnviz.model.spec.parts import Causal, Heads, SeededVectors
 from attnviz.model.spec.view import Lines, View

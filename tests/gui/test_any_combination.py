@@ -435,7 +435,8 @@ def test_every_panel_can_be_used_on_every_site_of_every_preset(
             for preset, document in documents.items()
             for site in site_names(document.experiment)
             for row in PANELS
-        ]
+        ],
+        share=8,
     )
     desk = make_desk(DOCUMENTS[0])
     walk = Walk(desk, seed=part)

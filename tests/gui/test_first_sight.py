@@ -10,7 +10,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QPlainTextEdit
 
 import attnviz
-from attnviz.gui.window.window import first_size
+from attnviz.gui.window.size import first_size
 from attnviz.model.io.presets import load_preset
 
 

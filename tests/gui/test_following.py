@@ -19,7 +19,7 @@ from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.panels.block import BlockPanel
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.panels.heads.picture import HeadPicture
-from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.inspector.inspector import InspectorPanel
 from attnviz.gui.panels.plane import PlanePanel
 from attnviz.gui.player import GoTo, Toggle
 from attnviz.gui.settings import Settings
@@ -225,8 +225,8 @@ def test_a_step_of_the_player_is_pinned_as_a(desk: Desk) -> None:
     desk.store.play(GoTo(STEP))
     desk.qtbot.waitUntil(lambda: desk.store.followed is not None, timeout=WAIT_MS)
     desk.qtbot.waitUntil(lambda: desk.store.shown_view.query == STEP, timeout=WAIT_MS)
-    desk.window.panels["compare"].live.pin()
-    pinned = desk.window.panels["compare"].live.pinned
+    desk.window.panels["compare"].pinning.pin()
+    pinned = desk.window.panels["compare"].pinning.pinned
     assert pinned is not None and pinned.experiment.n_queries == STEP + 1
     assert desk.said() == f"Pinned step {STEP + 1} of the generation as A."
     decoded = desk.store.player.decoded

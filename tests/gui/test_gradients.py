@@ -16,7 +16,7 @@ from attnviz.gui.context.target import Target, of_cell
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.palette.providers import all_entries
-from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.inspector.inspector import InspectorPanel
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars

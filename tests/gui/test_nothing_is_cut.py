@@ -13,14 +13,7 @@ from desk import Desk, MakeDesk
 from draw import Drawn
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractScrollArea,
-    QApplication,
-    QComboBox,
-    QLabel,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QComboBox, QLabel, QWidget
 
 from attnviz.gui.look.scale import rescale
 from attnviz.gui.settings import Settings

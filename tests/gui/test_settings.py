@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,16 @@ from desk import MakeDesk
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtWidgets import QComboBox, QWidget
 from pytestqt.qtbot import QtBot
+from services import services_of
 
 from attnviz.engines.table import ENGINES
 from attnviz.gui.dialogs.preferences import PreferencesDialog
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.settings import RECENT_LIMIT, SETTINGS, Settings
+from attnviz.gui.store import Store
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.model.io.presets import load_preset
 
 
 @pytest.fixture
@@ -92,7 +96,8 @@ def test_preferences_offer_the_devices_of_the_chosen_engine(qtbot: QtBot, file: 
     settings["engine"], settings["device"] = "numpy", "cuda"
     window = QWidget()
     qtbot.addWidget(window)
-    dialog = PreferencesDialog(window, settings)
+    services = replace(services_of(Store(load_preset("toy-attention"))), settings=settings)
+    dialog = PreferencesDialog(window, services)
     engine, device = (dialog.findChild(QComboBox, f"preference_{key}") for key in ("engine", "device"))
     for kind in ENGINES:
         engine.setCurrentIndex(engine.findData(kind.id))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication, QLabel, QTabBar
 
 from attnviz.gui.panels.decoding.cache import CachePanel
-from attnviz.gui.panels.heads.panel import SMALLEST_SIDE
+from attnviz.gui.panels.heads.heads import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.narrow_scroll import NarrowScroll

@@ -13,7 +13,7 @@ from attnviz.explain.arithmetic.cell import explain
 from attnviz.figures.content import content
 from attnviz.figures.figure import figure_of
 from attnviz.figures.palette import PALETTES
-from attnviz.figures.sequences.growing import grown
+from attnviz.figures.sequences.frames import grown
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.gui.look.theme import DARK, LIGHT
@@ -23,10 +23,10 @@ from attnviz.model.io.tables import Table, table_bytes
 from attnviz.model.provenance import sources
 from attnviz.model.ranges import range_ends
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.parts import Alibi, Causal, Dropout, Heads, Memory, SeededVectors
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.view import Cell, Ranges, View
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID, STAGES
 from attnviz.model.text import shown_token
 from attnviz.model.trace import SiteTrace

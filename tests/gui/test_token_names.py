@@ -15,11 +15,11 @@ import attnviz
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import one_layer
 from attnviz.model.spec.parts import Causal, SeededVectors
 from attnviz.model.spec.pieces import Pieces
+from attnviz.model.spec.vocabulary import Vocabulary
 
 STORED = "Ġ"
 WORDS = ("Ġthe", "Ġcat", "Ġand", "Ġdog")

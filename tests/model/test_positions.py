@@ -39,22 +39,17 @@ from attnviz.model.scalings import SCALINGS, Rotation
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import one_layer
 from attnviz.model.spec.parts import Alibi, Heads, Position, Rope, SeededVectors, Sinusoidal
-from attnviz.model.spec.positions import (
-    Deberta,
-    DrawnTable,
+from attnviz.model.spec.positions import Deberta, Learned, NoPosition, T5Buckets, TransformerXl
+from attnviz.model.spec.scalings import (
     DynamicNtk,
-    Learned,
     LinearScaling,
     Llama3Scaling,
     LongRope,
-    NoPosition,
     NoScaling,
     Scaling,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
     Yarn,
 )
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.spec.view import Cell
 from attnviz.operations.terms import plain
 

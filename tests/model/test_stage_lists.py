@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attnviz.version
 from attnviz.model.stages import STAGE_BY_ID, of_phase
+from attnviz.operations.operation import Operation
 
 PACKAGE = Path(attnviz.version.__file__).resolve().parent
 
@@ -16,7 +17,7 @@ LETTERS = {"q", "k", "v", "x", "output"}
 
 CHOSEN = {
     "core/cost/memory.py": "the arithmetic of shapes without a document",
-    "gui/panels/axes/panel.py": "the stages that the panel offers",
+    "gui/panels/axes/axes.py": "the stages that the panel offers",
     "gui/panels/decoding/errors.py": "the rows that a kind of cache keeps",
     "gui/panels/patching/patching.py": "the stages that the panel offers",
     "model/io/migrations.py": "names of older files",
@@ -40,6 +41,51 @@ NOT_A_MAP = {
 """Files that say "weights" and mean no stage of a site, or no map."""
 
 
+ASKS = {
+    "compute/decoding.py": "the read-out, by the name of the comparison",
+    "core/cost/lines.py": "the arithmetic of shapes without a document",
+    "engines/backward/target.py": "the loss is that of the logits",
+    "engines/decode/cache.py": "the rows of a latent's cache",
+    "engines/decode/step.py": "the read-out of the last site; the engine's own array of mixtures",
+    "engines/features.py": "the input of the projections",
+    "engines/program.py": "steps that no operation has taken over yet",
+    "explain/formulas/symbols.py": "the letters of a whole site",
+    "explain/gradients/cell.py": "logits by similarity, which read another site",
+    "explain/gradients/of_parameter.py": "the gate of a head, a parameter",
+    "explain/position_curves.py": "the way in which a position changes numbers",
+    "figures/kinds/comparison.py": "a mark in a picture",
+    "gui/context/rows.py": "the read-out",
+    "gui/panels/answer.py": "the read-out",
+    "gui/panels/axes/axes.py": "the stages that the panel offers",
+    "gui/panels/decoding/counts.py": "the read-out",
+    "gui/panels/matrices.py": "the gate of a head, a parameter",
+    "gui/panels/mechanism/block.py": "the norms of a block, fields of the document",
+    "gui/panels/mechanism/heads.py": "the latent, a section of the form",
+    "gui/panels/mechanism/latent_form.py": "the boxes of the latent's diagram",
+    "gui/panels/mechanism/mask_fields.py": "a way of masking, a field of the document",
+    "gui/panels/pipeline/pipeline.py": "the label of the scale",
+    "gui/panels/stage/gradients.py": "the read-out",
+    "gui/panels/stage/stage.py": "the output beside the map",
+    "gui/widgets/pictures/block_diagram.py": "the places of a diagram",
+    "gui/widgets/pictures/block_layout.py": "the places of a diagram",
+    "model/edit/tips.py": "what a block reads, in a sentence",
+    "model/gradient.py": "the loss is that of the logits",
+    "model/provenance.py": "steps that no operation has taken over yet",
+    "model/spec/block.py": "a role of a matrix",
+    "pages/sites.py": "the read-out",
+    "study/circuits.py": "the last norm, folded into a direction",
+    "study/claims/scope.py": "the read-out",
+    "study/contributions.py": "the last norm, folded into a direction",
+    "study/failures/checks.py": "a site that begins with the token vectors",
+    "study/patching.py": "the input of a layer",
+    "study/target.py": "the read-out",
+}
+"""Files that compare with the id of a stage or ask for the class of an operation; the list only shrinks."""
+
+AMBIGUOUS = LETTERS | {"memory"}
+"""Ids that are words of other tables too."""
+
+
 def texts(nodes: Iterable[ast.expr | None]) -> list[str]:
     return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
@@ -48,6 +94,30 @@ def compared(node: ast.BoolOp) -> list[str]:
     """The texts that the parts of `a == "x" or a == "y"` compare with."""
     parts = (part for part in node.values if isinstance(part, ast.Compare))
     return [text for part in parts for text in texts((part.left, *part.comparators))]
+
+
+def subclasses(kind: type) -> Iterator[str]:
+    for one in kind.__subclasses__():
+        yield one.__name__
+        yield from subclasses(one)
+
+
+def asks(source: str) -> Iterator[str]:
+    """The ids of stages that a source compares with, and the operations whose class it asks for."""
+    ids, kinds = set(STAGE_BY_ID) - AMBIGUOUS, set(subclasses(Operation))
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Compare(left=ast.Attribute(attr="phase" | "kind")):
+                continue
+            case ast.Compare():
+                sides = (node.left, *node.comparators)
+                parts = [side.elts if isinstance(side, ast.Tuple | ast.Set) else (side,) for side in sides]
+                yield from set(texts(part for group in parts for part in group)) & ids
+            case ast.MatchValue():
+                yield from set(texts((node.value,))) & ids
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass")):
+                named = {one.id for one in ast.walk(node.args[1]) if isinstance(one, ast.Name)}
+                yield from named & kinds
 
 
 def lists(source: str) -> Iterator[tuple[int, set[str]]]:
@@ -99,3 +169,20 @@ def test_no_room_names_the_stage_that_is_the_map() -> None:
         if maps & set(texts(ast.walk(ast.parse(path.read_text("utf-8")))))  # type: ignore[arg-type]
     }
     assert found == set(NOT_A_MAP)
+
+
+def test_questions_for_a_stage_or_an_operation_are_found() -> None:
+    assert list(asks("a == 'masked' or isinstance(b, Difference)")) == ["masked", "Difference"]
+    assert list(asks("stage in ('weights', 'mixed_normed') and stage != 'q'")) != []
+    assert not list(asks("row.phase == 'weights' or row.kind != 'scores' or name == 'q'"))
+
+
+def test_who_asks_for_a_stage_or_an_operation_gives_its_reason() -> None:
+    own = {PACKAGE / "model" / "stages.py", *(PACKAGE / "operations").rglob("*.py")}
+    found = {
+        path.relative_to(PACKAGE).as_posix(): sorted(asks(path.read_text("utf-8")))
+        for path in set(PACKAGE.rglob("*.py")) - own
+    }
+    found = {name: names for name, names in found.items() if names}
+    assert {name: names for name, names in found.items() if name not in ASKS} == {}
+    assert set(ASKS) - set(found) == set(), "these ask no longer: they leave the list"

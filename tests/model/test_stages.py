@@ -43,17 +43,8 @@ from attnviz.engines.run import run
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.positions import POSITIONS
 from attnviz.model.provenance import consumers, sources
-from attnviz.model.spec.parts import (
-    Alibi,
-    ExplicitSinks,
-    ScaleValue,
-    Sinusoidal,
-    SqrtDHead,
-)
-from attnviz.model.spec.positions import (
-    Learned,
-    T5Buckets,
-)
+from attnviz.model.spec.parts import Alibi, ExplicitSinks, ScaleValue, Sinusoidal, SqrtDHead
+from attnviz.model.spec.positions import Learned, T5Buckets
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs

@@ -5,22 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnviz.core.bpe import byte_token
+from attnviz.core.piece_kinds import byte_token
 from attnviz.core.text import visible
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.pieces import Pieces
-from attnviz.model.text import (
-    Face,
-    faces,
-    join_text,
-    likely_splitting,
-    shown_token,
-    split_text,
-    splittings,
-)
+from attnviz.model.spec.vocabulary import Vocabulary
+from attnviz.model.text import Face, faces, join_text, likely_splitting, shown_token, split_text, splittings
 
 NAMES = ("<s>", "</s>", "<pad>", "the", " the", " cat", "\n", *map(byte_token, range(256)))
 PIECES = Pieces("words", whole_words=True, special=("<pad>",))

@@ -16,10 +16,11 @@ from attnviz.model.io.files import dumps, load, loads, save
 from attnviz.model.operands.matrices import transform_array
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Norm, Transform, Vocabulary
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.latent import LATENT_ROLES, Latent
 from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, SeededVectors
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.vocabulary import Transform, Vocabulary
 
 KNOWN = Vocabulary(("a", "b"), Matrix([[1.0, 2.0, 3.0], [0.5, -1.0, 0.0]]))
 

@@ -23,8 +23,8 @@ class Bend(Pointwise):
     is_exact = False
 
     @property
-    def grows(self) -> bool:
-        return False
+    def growth(self) -> float:
+        return 1.0
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores[...] = self.limit * arrays.xp.atan(scores / self.limit)

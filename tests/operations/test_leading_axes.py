@@ -29,9 +29,8 @@ from attnviz.engines.table import ENGINES, EngineKind
 from attnviz.engines.torch_engine import ALONE
 from attnviz.model.binding import bind
 from attnviz.model.masks import blocked_by_all
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, STAGES, Stage, inputs
 from attnviz.operations.mask import Hidden

@@ -20,13 +20,7 @@ from checkpoints.reference_models import random_model  # noqa: E402
 from tokenizers import Tokenizer, models  # noqa: E402
 from transformer_lens import head_detector  # noqa: E402
 from transformer_lens.model_bridge import TransformerBridge  # noqa: E402
-from transformers import (  # noqa: E402
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
 from attnviz import analysis  # noqa: E402
 from attnviz.checkpoints import import_checkpoint  # noqa: E402

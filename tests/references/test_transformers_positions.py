@@ -34,19 +34,17 @@ from attnviz.model.spec.parts import (
     ScaleValue,
     SeededVectors,
 )
-from attnviz.model.spec.positions import (
-    Deberta,
+from attnviz.model.spec.positions import Deberta, T5Buckets, TransformerXl
+from attnviz.model.spec.scalings import (
     DynamicNtk,
     LinearScaling,
     Llama3Scaling,
     LongRope,
     NoScaling,
     Scaling,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
     Yarn,
 )
+from attnviz.model.spec.source import WrittenTable
 
 CASES: dict[str, tuple[Scaling, dict[str, Any], int]] = {
     "linear": (LinearScaling(4.0), {"rope_type": "linear", "factor": 4.0}, 8),

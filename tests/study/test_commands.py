@@ -18,7 +18,7 @@ from attnviz.cli import main
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Progress
 from attnviz.errors import InputError
-from attnviz.figures.circuit import circuit_csv
+from attnviz.figures.kinds.pairs import circuit_csv
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.stages import result_of
 from attnviz.study.ablation import PARTS

@@ -153,20 +153,20 @@ def _same(case: _Case, theirs: TransformersLlama | None, written: list[int]) -> 
     """
     n, text = case.given.n_queries, written[: case.given.n_queries + case.n_new]
     whole = _logits(_of_length(case.given, text), "numpy")
-    found = {}
+    same = {}
     for engine in _engines():
         decoding = execute_decoding(case.writing(case.n_new), engine=engine, device="cpu")
         steps = np.stack([step.logits for step in decoding.steps])
-        found[engine] = {
+        same[engine] = {
             "tokens": _ids(decoding) == text,
             "difference": float(np.abs(steps - whole[: len(steps)]).max()),
         }
     if theirs is not None:
-        found[THEIRS] = {
+        same[THEIRS] = {
             "tokens": theirs.write(text[:n], case.n_new, True)[0] == text[n:],
             "difference": float(np.abs(theirs.logits(text) - whole).max()),
         }
-    return found
+    return same
 
 
 def _logits(given: Experiment, engine: str) -> NDArray[Any]:
@@ -207,13 +207,13 @@ def _passes(texts: Sequence[Experiment], engine: str) -> list[int]:
 
 def _ratios(times: dict[str, list[float]]) -> dict[str, float]:
     """Speed relative to `transformers` at the same task; medians over rounds."""
-    found = {}
+    ratios = {}
     for name, ours in times.items():
         engine, _comma, how = name.partition(", ")
         yardstick = times.get(f"{THEIRS}, {how}")
         if engine != THEIRS and yardstick is not None:
-            found[name] = paired_ratio(yardstick, ours)
-    return found
+            ratios[name] = paired_ratio(yardstick, ours)
+    return ratios
 
 
 def _limited(case: _Case, theirs: TransformersLlama, work: Callable[[], Any]) -> Any:
@@ -234,12 +234,12 @@ def _steps(
 
     interleaved({name: partial(one, name) for name in names}, *how_long)
     for kinds in rounds.values():
-        for found in kinds.values():
-            del found[:WARM_UP]
+        for seconds in kinds.values():
+            del seconds[:WARM_UP]
     table = {
         name: {
-            how: [statistics.median(values) for values in zip(*found, strict=True)]
-            for how, found in kinds.items()
+            how: [statistics.median(values) for values in zip(*seconds, strict=True)]
+            for how, seconds in kinds.items()
         }
         for name, kinds in rounds.items()
     }
@@ -261,18 +261,18 @@ def _with_cache(case: _Case, theirs: TransformersLlama | None, written: list[int
     else:
         decoding = execute_decoding(case.writing(n_new), None, name, "cpu")
         steps = np.array([step.seconds for step in decoding.steps if step.prefill is None])
-    found = []
+    medians = []
     for context in case.contexts:
         end = context - case.given.n_queries
-        found.append(float(np.median(steps[max(end - AROUND, 0) : end])))
-    return found
+        medians.append(float(np.median(steps[max(end - AROUND, 0) : end])))
+    return medians
 
 
 def _without_cache(
     case: _Case, theirs: TransformersLlama | None, written: list[int], name: str
 ) -> list[float]:
     """Seconds of one pass over each context."""
-    found = []
+    seconds = []
     for context in case.contexts:
         text = written[:context]
         given = _of_length(case.given, text)
@@ -282,5 +282,5 @@ def _without_cache(
             _limited(case, theirs, partial(theirs.pass_over, text))
         else:
             execute(given, name, "cpu")
-        found.append(time.perf_counter() - started)
-    return found
+        seconds.append(time.perf_counter() - started)
+    return seconds

@@ -9,10 +9,11 @@ from attnviz import resources
 from attnviz.i18n import _
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, DType, Explicit, ExplicitVectors, Heads, Projections, Rope
 from attnviz.model.spec.rows import WrittenRow
+from attnviz.model.spec.vocabulary import Vocabulary
 
 SEED = 0
 EPS = 1e-5

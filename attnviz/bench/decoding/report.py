@@ -16,21 +16,31 @@ WANTED_CACHE = 0.2
 
 def print_decode_report(report: dict[str, Any]) -> None:
     """Print the measurements, times in milliseconds."""
-    found = report["decode"]
-    lines = [*machine_lines(report["machine"]), "", *_head(found), "", *_speed(found), "", *_steps(found)]
+    measured = report["decode"]
+    lines = [
+        *machine_lines(report["machine"]),
+        "",
+        *_head(measured),
+        "",
+        *_speed(measured),
+        "",
+        *_steps(measured),
+    ]
     print("\n".join(lines))
 
 
-def _head(found: dict[str, Any]) -> list[str]:
+def _head(measured: dict[str, Any]) -> list[str]:
     model = _(
         "DECODING: {model}: {layers} layers, d_model {d_model}, {vocabulary} tokens, {dtype}; threads: {n}"
     )
-    lines = [model.format(**found, n=found["threads"])]
-    if found["transformers_missing"]:
-        lines.append(_("transformers is not measured: {reason}").format(reason=found["transformers_missing"]))
-    for reason in found["torch_missing"].values():
+    lines = [model.format(**measured, n=measured["threads"])]
+    if measured["transformers_missing"]:
+        lines.append(
+            _("transformers is not measured: {reason}").format(reason=measured["transformers_missing"])
+        )
+    for reason in measured["torch_missing"].values():
         lines.append(_("Torch is not measured: {reason}").format(reason=reason))
-    for name, same in found["same"].items():
+    for name, same in measured["same"].items():
         sentence = (
             _("{name}: the same tokens; logits differ by {difference:.1e} from NumPy's full pass")
             if same["tokens"]
@@ -40,13 +50,13 @@ def _head(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _speed(found: dict[str, Any]) -> list[str]:
+def _speed(measured: dict[str, Any]) -> list[str]:
     sentence = _(
         "Tokens per second, {written} generated after {prompt}; in brackets, relative to transformers"
     )
     rows: list[tuple[str, ...]] = [("", _("with cache"), _("without"))]
-    speed, ratios = found["speed"]["tokens_per_second"], found["speed"]["ratios"]
-    names = list(found["same"])
+    speed, ratios = measured["speed"]["tokens_per_second"], measured["speed"]["ratios"]
+    names = list(measured["same"])
     for name in names:
         cells = []
         for how in ("cache", "no cache"):
@@ -59,7 +69,7 @@ def _speed(found: dict[str, Any]) -> list[str]:
         for name in names
         if f"{name}, cache" in ratios
     ]
-    return [sentence.format(**found), *aligned(rows), *notes]
+    return [sentence.format(**measured), *aligned(rows), *notes]
 
 
 def _at_least(value: float) -> str:
@@ -71,8 +81,8 @@ def _at_least(value: float) -> str:
     )
 
 
-def _steps(found: dict[str, Any]) -> list[str]:
-    steps = found["steps"]
+def _steps(measured: dict[str, Any]) -> list[str]:
+    steps = measured["steps"]
     lines = [_("Milliseconds of one step by text length; without a cache, one full pass over the text")]
     rows: list[tuple[str, ...]] = [("", *map(str, steps["contexts"]))]
     for name, kinds in steps["median"].items():

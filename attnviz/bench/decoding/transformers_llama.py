@@ -46,13 +46,13 @@ class TransformersLlama:
         self._torch, self._stopping = torch, transformers.StoppingCriteria
         self._cache = transformers.DynamicCache
         dtype = getattr(torch, experiment.dtype)
-        made = transformers.LlamaForCausalLM(transformers.LlamaConfig(**config, eos_token_id=None))
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**config, eos_token_id=None))
         weights = {name: torch.tensor(array, dtype=dtype) for name, array in tensors.items()}
         if config["tie_word_embeddings"]:
             weights["lm_head.weight"] = weights["model.embed_tokens.weight"]
-        made = made.to(dtype).eval()
-        made.load_state_dict(weights)
-        self._model = made
+        model = model.to(dtype).eval()
+        model.load_state_dict(weights)
+        self._model = model
 
     @property
     def thread_setter(self) -> Any:
@@ -70,26 +70,26 @@ class TransformersLlama:
 
             def __call__(self, input_ids: Any, scores: Any, **_others: Any) -> Any:
                 moments.append(time.perf_counter())
-                return made.new_zeros(input_ids.shape[0], dtype=bool_)
+                return tensor.new_zeros(input_ids.shape[0], dtype=bool_)
 
-        made, bool_ = self._torch.tensor([list(ids)]), self._torch.bool
+        tensor, bool_ = self._torch.tensor([list(ids)]), self._torch.bool
         with self._torch.inference_mode():
-            found = self._model.generate(
-                made,
-                attention_mask=self._torch.ones_like(made),
+            generated = self._model.generate(
+                tensor,
+                attention_mask=self._torch.ones_like(tensor),
                 max_new_tokens=n_new,
                 do_sample=False,
                 use_cache=use_cache,
                 pad_token_id=0,
                 stopping_criteria=[Clock()],
             )
-        return found[0, len(ids) :].tolist(), moments
+        return generated[0, len(ids) :].tolist(), moments
 
     def logits(self, ids: Sequence[int]) -> NDArray[Any]:
         """The logits after every token, (token, vocabulary)."""
         with self._torch.inference_mode():
-            found = self._model(self._torch.tensor([list(ids)]), use_cache=False).logits[0]
-        return np.asarray(found.numpy())
+            logits = self._model(self._torch.tensor([list(ids)]), use_cache=False).logits[0]
+        return np.asarray(logits.numpy())
 
     def pass_over(self, ids: Sequence[int]) -> Any:
         """One pass over all tokens without a cache, logits of the last one: a step of uncached generation."""

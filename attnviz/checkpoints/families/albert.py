@@ -7,35 +7,32 @@ Every token has the first type, whose row is part of the position table here.
 from __future__ import annotations
 
 from attnviz.checkpoints.families.bert import KEYS as BERT_KEYS
-from attnviz.checkpoints.families.bert import (
-    TOKEN_TYPES,
-    add_first_type,
-    encoder_sizes,
-    layer,
-    layer_norm,
-    linear,
-    norm,
-)
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied
+from attnviz.checkpoints.families.bert import TOKEN_TYPES, add_first_type, encoder_sizes, layer, layer_norm
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Config,
     Family,
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     one_of,
     transposed,
     unread,
     whole,
 )
-from attnviz.model.spec.block import EmbeddingProjection, Transform
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 _OF_BERT = ("directionality", "hidden_act", "is_decoder", "add_cross_attention")
 
 KEYS = (
     *(key for key in BERT_KEYS if key.name not in _OF_BERT and not key.name.startswith("pooler")),
-    one_of("hidden_act", tuple(ACTIVATIONS), "gelu_new"),
+    activation_key("gelu_new"),
     one_of("is_decoder", (False,), False),
     whole("embedding_size", 128),
     one_of("num_hidden_groups", (1,), 1),
@@ -56,22 +53,17 @@ TENSORS = (
     Tensor(_EMBEDDINGS + "position_embeddings.weight", "position.table", ("positions", "e")),
     Tensor(_EMBEDDINGS + "token_type_embeddings.weight", TOKEN_TYPES, ("types", "e")),
     *norm(_EMBEDDINGS + "LayerNorm", "embedding_norm", "e"),
-    *linear(_PROJECTION, "embedding_projection.weights", "embedding_projection.bias", ("d", "e")),
+    *linear(_PROJECTION, "embedding_projection.weights", ("d", "e")),
     *(
         tensor
         for name, role in (("query", "query"), ("key", "key"), ("value", "value"), ("dense", "output"))
-        for tensor in linear(
-            f"{_LAYER}attention.{name}",
-            f"layers.projections.{role}",
-            f"layers.projections.{role}_bias",
-            ("d", "d"),
-        )
+        for tensor in linear(f"{_LAYER}attention.{name}", f"layers.projections.{role}", ("d", "d"))
     ),
     *norm(_LAYER + "attention.LayerNorm", "layers.block.norm_1"),
-    *linear(_LAYER + "ffn", _FFN + "up", _FFN + "up_bias", ("hidden", "d")),
-    *linear(_LAYER + "ffn_output", _FFN + "down", _FFN + "down_bias", ("d", "hidden")),
+    *linear(_LAYER + "ffn", _FFN + "up", ("hidden", "d")),
+    *linear(_LAYER + "ffn_output", _FFN + "down", ("d", "hidden")),
     *norm(_LAYER + "full_layer_layer_norm", "layers.block.norm_2"),
-    *linear(_HEAD + "dense", f"{_TRANSFORM}.weights", f"{_TRANSFORM}.bias", ("e", "d")),
+    *linear(_HEAD + "dense", f"{_TRANSFORM}.weights", ("e", "d")),
     *norm(_HEAD + "LayerNorm", f"{_TRANSFORM}.norm", "e"),
     Tensor(_HEAD + "bias", "vocabulary.bias", ("vocabulary",)),
     Tensor(_HEAD + "decoder.weight", "vocabulary.unembedding", ("vocabulary", "e"), transposed, is_untied),
@@ -108,15 +100,5 @@ def around(config: Config) -> Around:
 
 
 ALBERT = Family(
-    "ALBERT",
-    ("albert",),
-    "albert.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
-    prepare=add_first_type,
+    "ALBERT", ("albert",), "albert.", KEYS, TENSORS, sizes, layer, around, IGNORED, prepare=add_first_type
 )

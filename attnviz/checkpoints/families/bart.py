@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
-from attnviz.checkpoints.families.decoder import activation_key, gains_and_biases, product
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Arrays,
     Config,
@@ -22,9 +21,13 @@ from attnviz.checkpoints.families.family import (
     Ignored,
     Sizes,
     Tensor,
-    always,
+    activation_key,
     flag,
+    is_untied,
+    linear,
+    norm,
     one_of,
+    share_of_each_head,
     transposed,
     unread,
     whole,
@@ -87,7 +90,7 @@ def _attention(stem: str, place: str) -> tuple[Tensor, ...]:
     return tuple(
         tensor
         for name, role in _ROLES
-        for tensor in product(f"{stem}.{name}_proj", f"{place}projections.{role}", ("d", "d"), always)
+        for tensor in linear(f"{stem}.{name}_proj", f"{place}projections.{role}", ("d", "d"))
     )
 
 
@@ -95,21 +98,21 @@ def _feed_forward(stem: str, place: str, hidden: str) -> tuple[Tensor, ...]:
     """The second half of a layer: its two maps, and the norm after the sum."""
     inside = f"{place}block.feed_forward."
     return (
-        *product(stem + "fc1", inside + "up", (hidden, "d"), always),
-        *product(stem + "fc2", inside + "down", ("d", hidden), always),
-        *gains_and_biases((stem + "final_layer_norm", f"{place}block.norm_2")),
+        *linear(stem + "fc1", inside + "up", (hidden, "d")),
+        *linear(stem + "fc2", inside + "down", ("d", hidden)),
+        *norm(stem + "final_layer_norm", f"{place}block.norm_2"),
     )
 
 
 SHARED = (
     Tensor("model.shared.weight", "vocabulary.embedding", ("vocabulary", "d")),
     *_attention(_IN + "self_attn", "encoder."),
-    *gains_and_biases((_IN + "self_attn_layer_norm", "encoder.block.norm_1")),
+    *norm(_IN + "self_attn_layer_norm", "encoder.block.norm_1"),
     *_feed_forward(_IN, "encoder.", "encoder_hidden"),
     *_attention(_OUT + "self_attn", ""),
-    *gains_and_biases((_OUT + "self_attn_layer_norm", "block.norm_1")),
+    *norm(_OUT + "self_attn_layer_norm", "block.norm_1"),
     *_attention(_OUT + "encoder_attn", "cross."),
-    *gains_and_biases((_OUT + "encoder_attn_layer_norm", "cross.block.norm_1")),
+    *norm(_OUT + "encoder_attn_layer_norm", "cross.block.norm_1"),
     *_feed_forward(_OUT, "cross.", "hidden"),
     Tensor("final_logits_bias", "vocabulary.bias", (1, "vocabulary")),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
@@ -119,10 +122,8 @@ TENSORS = (
     *SHARED,
     Tensor("model.encoder.embed_positions.weight", "encoder.0.position.table", ("positions", "d")),
     Tensor("model.decoder.embed_positions.weight", "position.table", ("positions", "d")),
-    *gains_and_biases(
-        ("model.encoder.layernorm_embedding", "encoder_embedding_norm"),
-        ("model.decoder.layernorm_embedding", "embedding_norm"),
-    ),
+    *norm("model.encoder.layernorm_embedding", "encoder_embedding_norm"),
+    *norm("model.decoder.layernorm_embedding", "embedding_norm"),
 )
 
 _COPY = "a copy of the embedding"
@@ -244,7 +245,6 @@ BART = Family(
     _sizes(FIRST),
     layer,
     around,
-    is_tied,
     IGNORED,
     encoder_layer,
     prepare,
@@ -259,7 +259,6 @@ MARIAN = Family(
     _sizes(0),
     layer,
     marian_around,
-    is_tied,
     MARIAN_IGNORED,
     encoder_layer,
     add_sinusoids,

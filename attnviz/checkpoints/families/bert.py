@@ -1,16 +1,20 @@
-"""BERT: an encoder alone, a table of positions, LayerNorm after each half of a block, biases everywhere.
+"""BERT, RoBERTa and ELECTRA: encoders alone, a table of positions, LayerNorm after each half of a block.
 
-Every token has the first type, the default: that row is added at all positions, so it is part of the position
-table here. Devlin et al. 2019, arXiv:1810.04805; keys and names as in `transformers`, models/bert. A model
-that fills in masked tokens has a transform before its vocabulary.
+All maps have biases. Every token has the first type, the default: that row is added at all positions, so it
+is part of the position table here. Devlin et al. 2019, arXiv:1810.04805; keys and names as in `transformers`,
+models/bert. A model that fills in masked tokens has a transform before its vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
+from msgspec import structs
+
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Arrays,
     Config,
@@ -19,18 +23,27 @@ from attnviz.checkpoints.families.family import (
     Key,
     Sizes,
     Tensor,
+    activation_key,
     always,
+    count,
     flag,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     one_of,
     positive,
+    share_of_each_head,
     transposed,
+    unread,
     whole,
 )
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Causal, Heads, NoPosition
 from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 SIZE_KEYS: tuple[Key, ...] = (
     whole("vocab_size"),
@@ -39,7 +52,7 @@ SIZE_KEYS: tuple[Key, ...] = (
     whole("num_attention_heads"),
     whole("intermediate_size"),
     whole("max_position_embeddings", 512),
-    one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),
+    activation_key("gelu"),
 )
 """The sizes of an encoder, and its activation."""
 
@@ -64,47 +77,13 @@ TOKEN_TYPES = "token_types"
 """Key of the token-type rows until `add_first_type`."""
 
 
-def linear(
-    stem: str,
-    weights: str,
-    bias: str,
-    size: tuple[str, str],
-    is_there: Callable[[Config], bool] = always,
-    has_bias: Callable[[Config], bool] | None = None,
-) -> tuple[Tensor, ...]:
-    """The matrix and the bias of a linear map; `size` is (out, in)."""
-    return (
-        Tensor(stem + ".weight", weights, size, transposed, is_there),
-        Tensor(stem + ".bias", bias, size[:1], is_there=has_bias or is_there),
-    )
-
-
-def norm(
-    stem: str, place: str, size: str = "d", is_there: Callable[[Config], bool] = always
-) -> tuple[Tensor, ...]:
-    """The gain and the bias of a norm."""
-    return (
-        Tensor(stem + ".weight", place + ".gain", (size,), is_there=is_there),
-        Tensor(stem + ".bias", place + ".bias", (size,), is_there=is_there),
-    )
-
-
 def block(layer: str) -> tuple[Tensor, ...]:
     """Tensors after the mixture of values in a layer; the layer's name is their stem."""
     return (
-        *linear(
-            layer + "attention.output.dense", "projections.output", "projections.output_bias", ("d", "d")
-        ),
+        *linear(layer + "attention.output.dense", "projections.output", ("d", "d")),
         *norm(layer + "attention.output.LayerNorm", "block.norm_1"),
-        *linear(
-            layer + "intermediate.dense",
-            "block.feed_forward.up",
-            "block.feed_forward.up_bias",
-            ("hidden", "d"),
-        ),
-        *linear(
-            layer + "output.dense", "block.feed_forward.down", "block.feed_forward.down_bias", ("d", "hidden")
-        ),
+        *linear(layer + "intermediate.dense", "block.feed_forward.up", ("hidden", "d")),
+        *linear(layer + "output.dense", "block.feed_forward.down", ("d", "hidden")),
         *norm(layer + "output.LayerNorm", "block.norm_2"),
     )
 
@@ -113,7 +92,7 @@ def head(stem: str, is_there: Callable[[Config], bool] = always) -> tuple[Tensor
     """The transform before a vocabulary."""
     transform = "vocabulary.transform"
     return (
-        *linear(stem + "dense", f"{transform}.weights", f"{transform}.bias", ("d", "d"), is_there),
+        *linear(stem + "dense", f"{transform}.weights", ("d", "d"), is_there=is_there),
         *norm(stem + "LayerNorm", f"{transform}.norm", is_there=is_there),
     )
 
@@ -129,7 +108,8 @@ def decoder(stem: str, is_there: Callable[[Config], bool] = always) -> tuple[Ten
 
     return (
         Tensor(stem + "bias", "vocabulary.bias", ("vocabulary",), is_there=tied),
-        *linear(stem + "decoder", "vocabulary.unembedding", "vocabulary.bias", ("vocabulary", "d"), untied),
+        Tensor(stem + "decoder.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, untied),
+        Tensor(stem + "decoder.bias", "vocabulary.bias", ("vocabulary",), is_there=untied),
     )
 
 
@@ -154,9 +134,7 @@ TENSORS = (
     *(
         tensor
         for role in ("query", "key", "value")
-        for tensor in linear(
-            f"{_LAYER}attention.self.{role}", f"projections.{role}", f"projections.{role}_bias", ("d", "d")
-        )
+        for tensor in linear(f"{_LAYER}attention.self.{role}", f"projections.{role}", ("d", "d"))
     ),
     *block(_LAYER),
     *head(_HEAD + "transform."),
@@ -242,8 +220,142 @@ BERT = Family(
     encoder_sizes,
     layer,
     around,
-    is_tied,
     IGNORED,
     prepare=add_first_type,
     endings=OLD_NORMS,
 )
+
+
+def under(name: str) -> tuple[Tensor, ...]:
+    """The tensors of the layers and of the embedding, where the model has another name than `bert`."""
+    own = (row for row in TENSORS if row.name.startswith("bert."))
+    return tuple(replace(row, name=row.name.replace("bert.", f"{name}.", 1)) for row in own)
+
+
+# --- RoBERTa ---------------------------------------------------------------------------------------
+
+_ROBERTA_HEAD = "lm_head."
+
+ROBERTA_TENSORS = (
+    *under("roberta"),
+    *linear(_ROBERTA_HEAD + "dense", "vocabulary.transform.weights", ("d", "d")),
+    *norm(_ROBERTA_HEAD + "layer_norm", "vocabulary.transform.norm"),
+    *decoder(_ROBERTA_HEAD),
+)
+
+ROBERTA_IGNORED = (
+    Ignored("roberta.embeddings.position_ids", "the numbers 0, 1, 2, …"),
+    Ignored("roberta.pooler.dense.weight", _POOLER),
+    Ignored("roberta.pooler.dense.bias", _POOLER),
+    *copies(_ROBERTA_HEAD, "roberta.embeddings.word_embeddings.weight"),
+)
+
+
+def first_position(config: Mapping[str, Any]) -> int:
+    """The row of the table that the first token gets."""
+    return int(config["pad_token_id"]) + 1
+
+
+def roberta_layer(config: Config, index: int) -> Layer:
+    """One layer without its weights."""
+    if index:
+        return layer(config, index)
+    rows = config["max_position_embeddings"] - first_position(config)
+    return structs.replace(layer(config, index), position=Learned(rows))
+
+
+def cut_positions(config: Config, sizes: Sizes, arrays: Arrays) -> None:
+    """Leave out the rows before the first position; add the row of the first type."""
+    common = arrays["layers", None]
+    if "position.table" in common:
+        common["position.table"] = common["position.table"][first_position(config) :]
+    add_first_type(config, sizes, arrays)
+
+
+ROBERTA = Family(
+    "RoBERTa",
+    ("roberta", "xlm-roberta", "camembert"),
+    "roberta.",
+    (*KEYS, count("pad_token_id", 1)),
+    ROBERTA_TENSORS,
+    encoder_sizes,
+    roberta_layer,
+    around,
+    ROBERTA_IGNORED,
+    prepare=cut_positions,
+    endings=OLD_NORMS,
+)
+"""RoBERTa and XLM-RoBERTa: BERT whose positions begin behind the number of its padding token.
+
+Liu et al. 2019, arXiv:1907.11692; Conneau et al. 2020, arXiv:1911.02116. Keys and names as in `transformers`,
+models/roberta and models/xlm_roberta.
+"""
+
+
+# --- ELECTRA ---------------------------------------------------------------------------------------
+
+_GENERATOR = "generator_predictions."
+
+
+def is_projected(config: Config) -> bool:
+    """True if the embedding has other features than the layers."""
+    return bool(config["embedding_size"] != config["hidden_size"])
+
+
+def _narrow(row: Tensor) -> tuple[str | int, ...]:
+    """The shape of a tensor of BERT here: that of the embedding has its own features."""
+    is_embedded = row.name.startswith("electra.embeddings.")
+    return tuple("e" if is_embedded and size == "d" else size for size in row.shape)
+
+
+ELECTRA_TENSORS = (
+    *(replace(row, shape=_narrow(row)) for row in under("electra")),
+    *linear("electra.embeddings_project", "embedding_projection.weights", ("d", "e"), is_there=is_projected),
+    *linear(_GENERATOR + "dense", "vocabulary.transform.weights", ("e", "d")),
+    *norm(_GENERATOR + "LayerNorm", "vocabulary.transform.norm", "e"),
+    Tensor("generator_lm_head.weight", "vocabulary.unembedding", ("vocabulary", "e"), transposed, is_untied),
+    Tensor("generator_lm_head.bias", "vocabulary.bias", ("vocabulary",)),
+)
+
+ELECTRA_IGNORED = (
+    Ignored("electra.embeddings.position_ids", "the numbers 0, 1, 2, …"),
+    Ignored(
+        "generator_lm_head.weight",
+        "a copy of the embedding",
+        "electra.embeddings.word_embeddings.weight",
+        is_tied,
+    ),
+)
+
+
+def electra_sizes(config: Config) -> Sizes:
+    """The sizes in the shapes; e are the features of an embedding."""
+    return {**encoder_sizes(config), "e": config["embedding_size"]}
+
+
+def electra_around(config: Config) -> Around:
+    """A norm of the embedding, and a transform before the vocabulary, whose activation is always GELU."""
+    transform = Transform(activation="gelu", norm=layer_norm(config))
+    projection = EmbeddingProjection(config["hidden_size"]) if is_projected(config) else None
+    return Around(embedding_norm=layer_norm(config), transform=transform, embedding_projection=projection)
+
+
+ELECTRA = Family(
+    "ELECTRA",
+    ("electra",),
+    "electra.",
+    (*KEYS, whole("embedding_size", 128), unread("summary_last_dropout")),
+    ELECTRA_TENSORS,
+    electra_sizes,
+    layer,
+    electra_around,
+    ELECTRA_IGNORED,
+    prepare=add_first_type,
+    endings=OLD_NORMS,
+)
+"""ELECTRA: BERT under other names, whose generator fills in masked tokens.
+
+A discriminator's head, which finds replaced tokens, is not imported. Clark et al. 2020, arXiv:2003.10555;
+keys and names as in `transformers`, models/electra. Embeddings of another width than the layers, which the
+small models have, are projected to it.
+"""

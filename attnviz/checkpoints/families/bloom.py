@@ -8,9 +8,10 @@ all keys of a query, which no softmax sees, so weights and everything after them
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import QKV, QKV_BIAS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.family import (
     LARGEST,
+    QKV,
+    QKV_BIAS,
     Around,
     Config,
     Family,
@@ -18,8 +19,10 @@ from attnviz.checkpoints.families.family import (
     Sizes,
     Tensor,
     flag,
+    is_untied,
     one_of,
     positive,
+    share_of_each_head,
     transposed,
     whole,
 )
@@ -121,15 +124,4 @@ def around(config: Config) -> Around:
     return Around(embedding_norm=norm, final_norm=norm)
 
 
-BLOOM = Family(
-    "BLOOM",
-    ("bloom",),
-    "transformer.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
-)
+BLOOM = Family("BLOOM", ("bloom",), "transformer.", KEYS, TENSORS, sizes, layer, around, IGNORED)

@@ -11,15 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from attnviz.checkpoints.families import decoder
-from attnviz.checkpoints.families.common import is_tied, norm_after_layers
-from attnviz.checkpoints.families.decoder import (
-    Decoder,
-    activation_key,
-    attention,
-    gains_and_biases,
-    layer_norm,
-    two_maps,
-)
+from attnviz.checkpoints.families.decoder import Decoder, attention, layer_norm, two_maps
 from attnviz.checkpoints.families.family import (
     Around,
     Config,
@@ -27,14 +19,17 @@ from attnviz.checkpoints.families.family import (
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     always,
     flag,
+    never,
+    norm,
+    norm_after_layers,
     positive,
     unread,
     whole,
 )
 from attnviz.checkpoints.families.vit import IMAGE_KEYS, image_layer, image_sizes
-from attnviz.checkpoints.families.vit import is_tied as never_tied
 from attnviz.checkpoints.signals.patches import IMAGE
 from attnviz.checkpoints.signals.signal import PLACE
 from attnviz.i18n import N_
@@ -73,13 +68,11 @@ _EMBEDDINGS = "text_model.embeddings."
 TENSORS = (
     Tensor(_EMBEDDINGS + "token_embedding.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor(_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")),
-    *attention(_LAYER + "self_attn.", always, output="out_proj"),
-    *two_maps(_LAYER + "mlp.", "fc1", "fc2"),
-    *gains_and_biases(
-        (_LAYER + "layer_norm1", "block.norm_1"),
-        (_LAYER + "layer_norm2", "block.norm_2"),
-        ("text_model.final_layer_norm", "final_norm"),
-    ),
+    *attention(always, output="out_proj", stem=_LAYER + "self_attn."),
+    *two_maps("fc1", "fc2", stem=_LAYER + "mlp."),
+    *norm(_LAYER + "layer_norm1", "block.norm_1"),
+    *norm(_LAYER + "layer_norm2", "block.norm_2"),
+    *norm("text_model.final_layer_norm", "final_norm"),
 )
 
 _IMAGE_LAYER = "vision_model.encoder.layers.{layer}."
@@ -92,13 +85,11 @@ _IMAGE_POSITIONS = Tensor(
     _IMAGE_EMBEDDINGS + "position_embedding.weight", "position.table", ("positions", "d")
 )
 _IMAGE_HALVES = (
-    *attention(_IMAGE_LAYER + "self_attn.", always, output="out_proj"),
-    *two_maps(_IMAGE_LAYER + "mlp.", "fc1", "fc2"),
-    *gains_and_biases(
-        (_IMAGE_LAYER + "layer_norm1", "block.norm_1"),
-        (_IMAGE_LAYER + "layer_norm2", "block.norm_2"),
-        ("vision_model.post_layernorm", "final_norm"),
-    ),
+    *attention(always, output="out_proj", stem=_IMAGE_LAYER + "self_attn."),
+    *two_maps("fc1", "fc2", stem=_IMAGE_LAYER + "mlp."),
+    *norm(_IMAGE_LAYER + "layer_norm1", "block.norm_1"),
+    *norm(_IMAGE_LAYER + "layer_norm2", "block.norm_2"),
+    *norm("vision_model.post_layernorm", "final_norm"),
 )
 
 POOLING = N_("The attention pooling head is not read: one learned query that attends to all patches.")
@@ -108,7 +99,7 @@ VISION_TENSORS = (
     Tensor(_IMAGE_EMBEDDINGS + "class_embedding", PLACE + "first", ("d",)),
     _PATCHES,
     _IMAGE_POSITIONS,
-    *gains_and_biases(("vision_model.pre_layrnorm", "embedding_norm")),
+    *norm("vision_model.pre_layrnorm", "embedding_norm"),
     *_IMAGE_HALVES,
 )
 
@@ -171,7 +162,6 @@ CLIP_TEXT = Family(
     sizes,
     layer,
     norm_after_layers("layer", "layer_norm_eps"),
-    is_tied,
     IGNORED,
 )
 
@@ -217,7 +207,6 @@ SIGLIP_TEXT = Family(
     sizes,
     siglip_text_layer,
     norm_after_layers("layer", "layer_norm_eps"),
-    is_tied,
     SIGLIP_TEXT_IGNORED,
 )
 
@@ -230,9 +219,9 @@ CLIP_VISION = Family(
     image_sizes,
     image_layer,
     vision_around,
-    never_tied,
     VISION_IGNORED,
     signal=IMAGE,
+    is_tied=never,
 )
 
 
@@ -270,7 +259,7 @@ SIGLIP_VISION = Family(
     patches_alone,
     siglip_layer,
     norm_after_layers("layer", "layer_norm_eps"),
-    never_tied,
     SIGLIP_IGNORED,
     signal=IMAGE,
+    is_tied=never,
 )

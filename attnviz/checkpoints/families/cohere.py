@@ -8,43 +8,41 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied
 from attnviz.checkpoints.families.decoder import (
-    ATTENTION,
-    EMBEDDINGS,
     FULL,
-    IGNORED,
     LAYER,
-    MLP,
     SLIDING,
     Decoder,
-    activation_key,
     attention,
     by_kind,
+    decoder_family,
+    decoder_keys,
     every,
     gains,
     kind_of,
     layer_norm,
     rotation,
-    size_keys,
-    sizes,
     three_maps,
 )
-from attnviz.checkpoints.families.family import Around, Config, Family, flag, one_of, positive, texts, whole
-from attnviz.checkpoints.rotary import ROPE_KEYS
+from attnviz.checkpoints.families.family import (
+    Around,
+    Config,
+    flag,
+    has_attention_bias,
+    one_of,
+    positive,
+    texts,
+    whole,
+)
 from attnviz.model.spec.parts import Mask
 from attnviz.model.spec.positions import NoPosition, Position
 
 KEYS = (
-    *size_keys(),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 8192),
-    activation_key("silu"),
+    *decoder_keys(8192, tied=True),
     positive("layer_norm_eps", 1e-5),
     positive("logit_scale", 0.0625),
     one_of("use_qk_norm", (False,), False),
     flag("attention_bias", False),
-    flag("tie_word_embeddings", True),
 )
 
 COHERE2_KEYS = (
@@ -66,9 +64,8 @@ COHERE2_KEYS = (
 )
 
 TENSORS = (
-    *EMBEDDINGS,
-    *attention(ATTENTION, has_attention_bias),
-    *three_maps(MLP),
+    *attention(has_attention_bias),
+    *three_maps(),
     *gains((LAYER + "input_layernorm", "block.norm_1"), ("model.norm", "final_norm")),
 )
 
@@ -99,19 +96,13 @@ _PARALLEL = Decoder(
     norms=lambda config: ("norm_1",),
 )
 
-COHERE = Family(
-    "Cohere", ("cohere",), "model.", KEYS, TENSORS, sizes, _PARALLEL.layer, around, is_tied, IGNORED
-)
+COHERE = decoder_family("Cohere", ("cohere",), KEYS, TENSORS, _PARALLEL.layer, around)
 
-COHERE2 = Family(
+COHERE2 = decoder_family(
     "Cohere 2",
     ("cohere2",),
-    "model.",
     COHERE2_KEYS,
     TENSORS,
-    sizes,
     replace(_PARALLEL, position=_position, masks=_masks).layer,
     around,
-    is_tied,
-    IGNORED,
 )

@@ -26,11 +26,8 @@ from attnviz.checkpoints.families.bert import (
     decoder,
     encoder_sizes,
     head,
-    linear,
-    norm,
     post_norm,
 )
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied
 from attnviz.checkpoints.families.family import (
     Array,
     Arrays,
@@ -40,7 +37,10 @@ from attnviz.checkpoints.families.family import (
     Key,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    linear,
+    norm,
     one_of,
     positive,
     whole,
@@ -94,7 +94,7 @@ KEYS = (
     # What makes one vector of the first token for classes.
     whole("pooler_hidden_size", None),
     Key("pooler_dropout", 0.0, lambda value: type(value) in (int, float), must_be("a number")),
-    one_of("pooler_hidden_act", tuple(ACTIVATIONS), "gelu"),
+    activation_key("gelu", "pooler_hidden_act"),
 )
 
 
@@ -151,12 +151,10 @@ TENSORS = (
     *(
         tensor
         for role in ("query", "key", "value")
-        for tensor in linear(
-            f"{_SELF}{role}_proj", f"projections.{role}", f"projections.{role}_bias", ("d", "d")
-        )
+        for tensor in linear(f"{_SELF}{role}_proj", f"projections.{role}", ("d", "d"))
     ),
-    *linear(_SELF + "pos_key_proj", "distances.keys", "distances.keys_bias", ("d", "d"), _has("c2p")),
-    *linear(_SELF + "pos_query_proj", "distances.queries", "distances.queries_bias", ("d", "d"), _has("p2c")),
+    *linear(_SELF + "pos_key_proj", "distances.keys", ("d", "d"), is_there=_has("c2p")),
+    *linear(_SELF + "pos_query_proj", "distances.queries", ("d", "d"), is_there=_has("p2c")),
     Tensor(
         "deberta.encoder.rel_embeddings.weight", "distances.rows", ("distances", "d"), is_there=_is_relative
     ),
@@ -253,15 +251,5 @@ def _for_buckets(config: Config, table: Array) -> Array:
 
 
 DEBERTA_V2 = Family(
-    "DeBERTa-v2",
-    ("deberta-v2",),
-    "deberta.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
-    prepare=prepare,
+    "DeBERTa-v2", ("deberta-v2",), "deberta.", KEYS, TENSORS, sizes, layer, around, IGNORED, prepare=prepare
 )

@@ -10,21 +10,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_untied
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
+    Around,
     Array,
+    Arrays,
     Config,
+    Family,
     Ignored,
     Key,
     Sizes,
     Tensor,
+    activation_key,
     always,
     as_stored,
-    one_of,
+    flag,
+    is_untied,
+    linear,
+    never,
+    norm,
+    norm_after_layers,
     transposed,
     whole,
 )
-from attnviz.checkpoints.rotary import rope
+from attnviz.checkpoints.rotary import ROPE_KEYS, rope
 from attnviz.errors import FieldError, Message, must_be, of_length
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm, NormPlacement
@@ -36,8 +45,17 @@ from attnviz.model.spec.positions import Pairing, Position
 SLIDING, FULL = "sliding_attention", "full_attention"
 
 
-def size_keys(n_kv_heads: int | None = None, d_head: int | None = None) -> tuple[Key, ...]:
-    """The sizes of a model, as most configurations name them, with a family's own defaults."""
+SWISH = activation_key("silu")
+
+
+def decoder_keys(
+    max_positions: int,
+    activation: Key = SWISH,
+    tied: bool = False,
+    n_kv_heads: int | None = None,
+    d_head: int | None = None,
+) -> tuple[Key, ...]:
+    """The keys that most configurations of decoders have, with a family's own defaults."""
     return (
         whole("vocab_size"),
         whole("hidden_size"),
@@ -46,12 +64,11 @@ def size_keys(n_kv_heads: int | None = None, d_head: int | None = None) -> tuple
         whole("num_attention_heads"),
         whole("num_key_value_heads", n_kv_heads, null=None),
         whole("head_dim", d_head, null=None),
+        *ROPE_KEYS,
+        whole("max_position_embeddings", max_positions),
+        activation,
+        flag("tie_word_embeddings", tied),
     )
-
-
-def activation_key(default: str, name: str = "hidden_act") -> Key:
-    """The function of the feed-forward layer."""
-    return one_of(name, tuple(ACTIVATIONS), default)
 
 
 Split = Callable[[Array, Sizes], tuple[Array, ...]]
@@ -203,34 +220,6 @@ ATTENTION = LAYER + "self_attn."
 MLP = LAYER + "mlp."
 
 
-def never(config: Config) -> bool:
-    """The condition of a tensor that no checkpoint of a family has."""
-    return False
-
-
-def has(key: str) -> Callable[[Config], bool]:
-    """The condition of a tensor that exists if a key is true."""
-    return lambda config: bool(config[key])
-
-
-def lacks(key: str) -> Callable[[Config], bool]:
-    """The condition of a tensor that exists if a key is false."""
-    return lambda config: not config[key]
-
-
-def product(
-    stem: str,
-    place: str,
-    shape: tuple[str, str],
-    has_bias: Callable[[Config], bool] = never,
-) -> tuple[Tensor, ...]:
-    """The matrix of a linear map, `shape` (out, in), and its bias, which has the place's name and `_bias`."""
-    return (
-        Tensor(stem + ".weight", place, shape, transposed),
-        Tensor(stem + ".bias", f"{place}_bias", shape[:1], is_there=has_bias),
-    )
-
-
 def fused(
     stem: str,
     places: tuple[str, ...],
@@ -256,17 +245,17 @@ def _one_after_the_other(outs: tuple[str, ...]) -> Split:
 
 
 def attention(
-    stem: str,
     has_bias: Callable[[Config], bool] = never,
     output: str = "o_proj",
     has_output_bias: Callable[[Config], bool] | None = None,
+    stem: str = ATTENTION,
 ) -> tuple[Tensor, ...]:
     """The four maps of an attention; `output` is the name of the last one, with biases of its own."""
     return (
-        *product(stem + "q_proj", "projections.query", ("q", "d"), has_bias),
-        *product(stem + "k_proj", "projections.key", ("kv", "d"), has_bias),
-        *product(stem + "v_proj", "projections.value", ("kv", "d"), has_bias),
-        *product(stem + output, "projections.output", ("d", "q"), has_output_bias or has_bias),
+        *linear(stem + "q_proj", "projections.query", ("q", "d"), has_bias),
+        *linear(stem + "k_proj", "projections.key", ("kv", "d"), has_bias),
+        *linear(stem + "v_proj", "projections.value", ("kv", "d"), has_bias),
+        *linear(stem + output, "projections.output", ("d", "q"), has_output_bias or has_bias),
     )
 
 
@@ -280,50 +269,31 @@ FFN = "block.feed_forward."
 
 
 def two_maps(
-    stem: str, up: str, down: str, has_bias: Callable[[Config], bool] = always
+    up: str, down: str, has_bias: Callable[[Config], bool] = always, stem: str = MLP
 ) -> tuple[Tensor, ...]:
     """A feed-forward layer without a gate."""
     return (
-        *product(stem + up, FFN + "up", ("hidden", "d"), has_bias),
-        *product(stem + down, FFN + "down", ("d", "hidden"), has_bias),
+        *linear(stem + up, FFN + "up", ("hidden", "d"), has_bias),
+        *linear(stem + down, FFN + "down", ("d", "hidden"), has_bias),
     )
 
 
-def three_maps(stem: str, has_bias: Callable[[Config], bool] = never) -> tuple[Tensor, ...]:
+def three_maps(has_bias: Callable[[Config], bool] = never, stem: str = MLP) -> tuple[Tensor, ...]:
     """A feed-forward layer with a gate."""
     return (
-        *product(stem + "gate_proj", FFN + "gate", ("hidden", "d"), has_bias),
-        *product(stem + "up_proj", FFN + "up", ("hidden", "d"), has_bias),
-        *product(stem + "down_proj", FFN + "down", ("d", "hidden"), has_bias),
+        *linear(stem + "gate_proj", FFN + "gate", ("hidden", "d"), has_bias),
+        *linear(stem + "up_proj", FFN + "up", ("hidden", "d"), has_bias),
+        *linear(stem + "down_proj", FFN + "down", ("d", "hidden"), has_bias),
     )
 
 
-def fused_gate(stem: str) -> tuple[Tensor, ...]:
+def fused_gate(stem: str = MLP) -> tuple[Tensor, ...]:
     """A feed-forward layer whose gate and up are one matrix."""
     return (
         *fused(stem + "gate_up_proj", (FFN + "gate", FFN + "up"), ("hidden", "hidden"), "2hidden"),
-        *product(stem + "down_proj", FFN + "down", ("d", "hidden")),
+        *linear(stem + "down_proj", FFN + "down", ("d", "hidden"), never),
     )
 
-
-def gains(*names: tuple[str, str], split: Split = as_stored) -> tuple[Tensor, ...]:
-    """The gains of norms by the stems of their names and their places."""
-    return tuple(Tensor(f"{stem}.weight", f"{place}.gain", ("d",), split) for stem, place in names)
-
-
-def gains_and_biases(*names: tuple[str, str]) -> tuple[Tensor, ...]:
-    """The gains and biases of norms by the stems of their names and their places."""
-    return tuple(
-        Tensor(f"{stem}.{kind}", f"{place}.{field}", ("d",))
-        for stem, place in names
-        for kind, field in (("weight", "gain"), ("bias", "bias"))
-    )
-
-
-EMBEDDINGS = (
-    Tensor("model.embed_tokens.weight", "vocabulary.embedding", ("vocabulary", "d")),
-    Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
-)
 
 BEFORE_EACH_HALF = (
     (LAYER + "input_layernorm", "block.norm_1"),
@@ -331,6 +301,24 @@ BEFORE_EACH_HALF = (
     ("model.norm", "final_norm"),
 )
 """Names and places of the norms of Llama."""
+
+
+def gains(*names: tuple[str, str], split: Split = as_stored) -> tuple[Tensor, ...]:
+    """The gains of norms by the stems of their names and their places; without any, those of Llama."""
+    return tuple(
+        Tensor(f"{stem}.weight", f"{place}.gain", ("d",), split) for stem, place in names or BEFORE_EACH_HALF
+    )
+
+
+def gains_and_biases(*names: tuple[str, str]) -> tuple[Tensor, ...]:
+    """The gains and biases of norms, as `gains`."""
+    return tuple(row for stem, place in names or BEFORE_EACH_HALF for row in norm(stem, place))
+
+
+EMBEDDINGS = (
+    Tensor("model.embed_tokens.weight", "vocabulary.embedding", ("vocabulary", "d")),
+    Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
+)
 
 IGNORED = (
     Ignored(ATTENTION + "rotary_emb.inv_freq", "RoPE's frequencies, which the configuration gives"),
@@ -355,3 +343,22 @@ def sizes(config: Config) -> Sizes:
         "hidden": hidden,
         "2hidden": 2 * hidden,
     }
+
+
+LLAMA_LAYER = Decoder().layer
+LLAMA_AROUND = norm_after_layers("rms", "rms_norm_eps")
+
+
+def decoder_family(
+    title: str,
+    model_types: tuple[str, ...],
+    keys: tuple[Key, ...],
+    tensors: tuple[Tensor, ...],
+    layer: Callable[[Config, int], Layer] = LLAMA_LAYER,
+    around: Callable[[Config], Around] = LLAMA_AROUND,
+    sizes: Callable[[Config], Sizes] = sizes,
+    prepare: Callable[[Config, Sizes, Arrays], None] | None = None,
+) -> Family:
+    """A family whose names and sizes are those of Llama; `tensors` are those beside embedding and head."""
+    tensors = (*EMBEDDINGS, *tensors)
+    return Family(title, model_types, "model.", keys, tensors, sizes, layer, around, IGNORED, prepare=prepare)

@@ -15,16 +15,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, norm_after_layers
-from attnviz.checkpoints.families.decoder import BEFORE_EACH_HALF, EMBEDDINGS, IGNORED, gains
+from attnviz.checkpoints.families.decoder import ATTENTION, MLP, decoder_family, gains, three_maps
 from attnviz.checkpoints.families.experts import expert_maps, join, router, shared_maps
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Array,
     Config,
     Family,
     Key,
     Sizes,
     Tensor,
+    activation_key,
     count,
     flag,
     one_of,
@@ -61,7 +62,7 @@ def _keys(n_dense: int) -> tuple[Key, ...]:
         whole("v_head_dim", 128),
         *ROPE_KEYS,
         whole("max_position_embeddings", 2048),
-        one_of("hidden_act", tuple(ACTIVATIONS), "silu"),
+        activation_key("silu"),
         positive("rms_norm_eps", 1e-6),
         # The latents' projections have no biases here.
         one_of("attention_bias", (False,), False),
@@ -143,59 +144,35 @@ def _up(array: Array, sizes: Sizes) -> tuple[Array, ...]:
     return tuple(np.ascontiguousarray(by_head[:, i].reshape(-1, sizes["d_c"]).T) for i in range(2))
 
 
-_LAYER = "model.layers.{layer}."
-_ATTENTION = _LAYER + "self_attn."
-_MLP = _LAYER + "mlp."
-
 TENSORS = (
-    *EMBEDDINGS,
-    *gains(*BEFORE_EACH_HALF),
-    Tensor(_ATTENTION + "q_proj.weight", "projections.query", ("q", "d"), transposed, _has_no_query_latent),
-    Tensor(_ATTENTION + "q_a_proj.weight", "latent.query_down", ("d_q", "d"), transposed, _has_query_latent),
+    *gains(),
+    Tensor(ATTENTION + "q_proj.weight", "projections.query", ("q", "d"), transposed, _has_no_query_latent),
+    Tensor(ATTENTION + "q_a_proj.weight", "latent.query_down", ("d_q", "d"), transposed, _has_query_latent),
     Tensor(
-        _ATTENTION + "q_a_layernorm.weight",
+        ATTENTION + "q_a_layernorm.weight",
         "latent.query_norm.gain",
         ("d_q",),
         is_there=_has_query_latent,
     ),
-    Tensor(_ATTENTION + "q_b_proj.weight", "projections.query", ("q", "d_q"), transposed, _has_query_latent),
+    Tensor(ATTENTION + "q_b_proj.weight", "projections.query", ("q", "d_q"), transposed, _has_query_latent),
     Tensor(
-        _ATTENTION + "kv_a_proj_with_mqa.weight",
+        ATTENTION + "kv_a_proj_with_mqa.weight",
         ("latent.down", "latent.rope_key"),
         ("d_c+d_rope", "d"),
         _down,
     ),
-    Tensor(_ATTENTION + "kv_a_layernorm.weight", "latent.norm.gain", ("d_c",)),
-    Tensor(_ATTENTION + "kv_b_proj.weight", ("latent.up_key", "latent.up_value"), ("kv", "d_c"), _up),
-    Tensor(_ATTENTION + "o_proj.weight", "projections.output", ("d", "v"), transposed),
-    *(
-        Tensor(
-            _MLP + f"{role}_proj.weight",
-            f"block.feed_forward.{role}",
-            shape,
-            transposed,
-            in_layer=_is_dense,
-        )
-        for role, shape in (("gate", ("hidden", "d")), ("up", ("hidden", "d")), ("down", ("d", "hidden")))
-    ),
-    *(
-        Tensor(
-            _MLP + f"{role}_proj.bias",
-            f"block.feed_forward.{role}_bias",
-            (size,),
-            is_there=_has_mlp_bias,
-            in_layer=_is_dense,
-        )
-        for role, size in (("gate", "hidden"), ("up", "hidden"), ("down", "d"))
-    ),
+    Tensor(ATTENTION + "kv_a_layernorm.weight", "latent.norm.gain", ("d_c",)),
+    Tensor(ATTENTION + "kv_b_proj.weight", ("latent.up_key", "latent.up_value"), ("kv", "d_c"), _up),
+    Tensor(ATTENTION + "o_proj.weight", "projections.output", ("d", "v"), transposed),
+    *(replace(row, in_layer=_is_dense) for row in three_maps(_has_mlp_bias)),
     *(
         replace(row, in_layer=_has_experts)
         for row in (
-            *expert_maps(_MLP + "experts", ("gate_proj", "up_proj", "down_proj")),
-            *shared_maps(_MLP + "shared_experts"),
-            router(_MLP + "gate.weight"),
+            *expert_maps(MLP + "experts", ("gate_proj", "up_proj", "down_proj")),
+            *shared_maps(MLP + "shared_experts"),
+            router(MLP + "gate.weight"),
             Tensor(
-                _MLP + "gate.e_score_correction_bias",
+                MLP + "gate.e_score_correction_bias",
                 "block.feed_forward.experts.correction",
                 ("experts",),
                 is_there=_is_corrected,
@@ -306,19 +283,7 @@ def scale(config: Config) -> Scale:
 
 
 def _family(title: str, model_type: str, keys: tuple[Key, ...]) -> Family:
-    return Family(
-        title,
-        (model_type,),
-        "model.",
-        keys,
-        TENSORS,
-        sizes,
-        layer,
-        norm_after_layers("rms", "rms_norm_eps"),
-        is_tied,
-        IGNORED,
-        prepare=join,
-    )
+    return decoder_family(title, (model_type,), keys, TENSORS, layer, sizes=sizes, prepare=join)
 
 
 DEEPSEEK_V2 = _family("DeepSeek-V2", "deepseek_v2", V2_KEYS)

@@ -5,24 +5,30 @@ Sanh et al. 2019, arXiv:1910.01108; keys and names as in `transformers`, models/
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.bert import linear, norm
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Config,
     Family,
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     one_of,
+    share_of_each_head,
     transposed,
     whole,
 )
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Block, FeedForward, Norm, Transform
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.parts import Heads, NoPosition
 from attnviz.model.spec.positions import Learned
+from attnviz.model.spec.vocabulary import Transform
 
 EPS = 1e-12
 """Of all norms; the configuration has no key for it."""
@@ -34,7 +40,7 @@ KEYS = (
     whole("n_heads", 12),
     whole("hidden_dim", 3072),
     whole("max_position_embeddings", 512),
-    one_of("activation", tuple(ACTIVATIONS), "gelu"),
+    activation_key("gelu", "activation"),
     # Sinusoids are stored as a table, too.
     flag("sinusoidal_pos_embds", False),
     flag("tie_word_embeddings", True),
@@ -52,15 +58,13 @@ TENSORS = (
     *(
         tensor
         for name, role in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output"))
-        for tensor in linear(
-            f"{_LAYER}attention.{name}_lin", f"projections.{role}", f"projections.{role}_bias", ("d", "d")
-        )
+        for tensor in linear(f"{_LAYER}attention.{name}_lin", f"projections.{role}", ("d", "d"))
     ),
     *norm(_LAYER + "sa_layer_norm", "block.norm_1"),
-    *linear(_LAYER + "ffn.lin1", f"{_FFN}.up", f"{_FFN}.up_bias", ("hidden", "d")),
-    *linear(_LAYER + "ffn.lin2", f"{_FFN}.down", f"{_FFN}.down_bias", ("d", "hidden")),
+    *linear(_LAYER + "ffn.lin1", f"{_FFN}.up", ("hidden", "d")),
+    *linear(_LAYER + "ffn.lin2", f"{_FFN}.down", ("d", "hidden")),
     *norm(_LAYER + "output_layer_norm", "block.norm_2"),
-    *linear("vocab_transform", f"{_TRANSFORM}.weights", f"{_TRANSFORM}.bias", ("d", "d")),
+    *linear("vocab_transform", f"{_TRANSFORM}.weights", ("d", "d")),
     *norm("vocab_layer_norm", f"{_TRANSFORM}.norm"),
     Tensor("vocab_projector.bias", "vocabulary.bias", ("vocabulary",)),
     Tensor("vocab_projector.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
@@ -103,14 +107,5 @@ def around(config: Config) -> Around:
 
 
 DISTILBERT = Family(
-    "DistilBERT",
-    ("distilbert",),
-    "distilbert.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
+    "DistilBERT", ("distilbert",), "distilbert.", KEYS, TENSORS, sizes, layer, around, IGNORED
 )

@@ -13,29 +13,25 @@ from typing import Any
 import numpy as np
 
 from attnviz.checkpoints.families import decoder, qwen
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
     ATTENTION,
-    BEFORE_EACH_HALF,
-    EMBEDDINGS,
+    FULL,
     HEAD_GAINS,
-    IGNORED,
     LAYER,
     MLP,
     Decoder,
-    activation_key,
     attention,
+    decoder_family,
+    decoder_keys,
     gains,
-    never,
+    kind_of,
     rms_of_heads,
     rotation,
-    size_keys,
 )
 from attnviz.checkpoints.families.family import (
     Array,
     Arrays,
     Config,
-    Family,
     Key,
     Sizes,
     Tensor,
@@ -43,16 +39,23 @@ from attnviz.checkpoints.families.family import (
     always,
     count,
     flag,
+    has_attention_bias,
+    linear,
+    never,
     one_of,
+    plus_one,
     positive,
+    texts,
     transposed,
     unread,
     whole,
 )
-from attnviz.checkpoints.families.olmo2 import KEYS as OLMO_KEYS
-from attnviz.checkpoints.rotary import ROPE_KEYS
-from attnviz.errors import FieldError, missing, whole_number
+from attnviz.checkpoints.families.llama import OLMO2_KEYS
+from attnviz.core.ranges import format_ranges
+from attnviz.errors import FieldError, missing, must_be, verbatim, whole_number
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.experts import Experts
+from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.parts import QKNorm
 
 OF_EXPERT = "experts."
@@ -165,19 +168,14 @@ def is_normalised(config: Config) -> bool:
 
 
 MIXTRAL_KEYS = (
-    *size_keys(n_kv_heads=8),
-    *ROPE_KEYS,
+    *decoder_keys(131_072, n_kv_heads=8),
     whole("num_local_experts", 8),
     *expert_keys(2),
-    whole("max_position_embeddings", 131_072),
-    activation_key("silu"),
     positive("rms_norm_eps", 1e-5),
     whole("sliding_window", None),
-    flag("tie_word_embeddings", False),
     unread("router_jitter_noise"),
 )
 
-_AROUND = norm_after_layers("rms", "rms_norm_eps")
 EVERY_LAYER = (
     one_of("decoder_sparse_step", (1,), 1),
     one_of("mlp_only_layers", ([],), []),
@@ -193,32 +191,26 @@ GATED_SHARED = (
     Tensor(MLP + "shared_expert_gate.weight", OF_EXPERT + "router.shared", (1, "d"), transposed),
 )
 """Qwen's shared expert, with its gate."""
-_REST = (*PLAIN_EXPERTS, *gains(*BEFORE_EACH_HALF))
+_REST = (*PLAIN_EXPERTS, *gains())
 
-MIXTRAL = Family(
+MIXTRAL = decoder_family(
     "Mixtral",
     ("mixtral",),
-    "model.",
     MIXTRAL_KEYS,
     (
-        *EMBEDDINGS,
-        *attention(ATTENTION),
+        *attention(),
         *expert_maps(LAYER + "block_sparse_moe.experts", ("w1", "w3", "w2")),
         router(LAYER + "block_sparse_moe.gate.weight"),
-        *gains(*BEFORE_EACH_HALF),
+        *gains(),
     ),
-    sizes,
     Decoder(position=rotation(base=1e6), experts=experts(lambda config: True), hidden=hidden).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
+    sizes=sizes,
     prepare=join,
 )
 
-QWEN2_MOE = Family(
+QWEN2_MOE = decoder_family(
     "Qwen2 (experts)",
     ("qwen2_moe",),
-    "model.",
     (
         *_QWEN_KEYS,
         whole("num_experts", 60),
@@ -227,23 +219,18 @@ QWEN2_MOE = Family(
         count("sliding_window", 0),  # where no layer slides
     ),
     (
-        *EMBEDDINGS,
-        *attention(ATTENTION, always, has_output_bias=never),
+        *attention(always, has_output_bias=never),
         *_REST,
         *GATED_SHARED,
     ),
-    sizes,
     Decoder(masks=qwen.masks, experts=experts(is_normalised), hidden=hidden).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
+    sizes=sizes,
     prepare=join,
 )
 
-QWEN3_MOE = Family(
+QWEN3_MOE = decoder_family(
     "Qwen3 (experts)",
     ("qwen3_moe",),
-    "model.",
     (
         *_QWEN_KEYS,
         whole("num_experts", None),
@@ -252,35 +239,117 @@ QWEN3_MOE = Family(
         flag("attention_bias", False),
         whole("sliding_window", None),
     ),
-    (*EMBEDDINGS, *attention(ATTENTION, has_attention_bias), *HEAD_GAINS, *_REST),
-    sizes,
+    (*attention(has_attention_bias), *HEAD_GAINS, *_REST),
     Decoder(masks=qwen.masks, qk_norm=rms_of_heads, experts=experts(is_normalised), hidden=hidden).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
+    sizes=sizes,
     prepare=join,
 )
 
-OLMOE = Family(
+OLMOE = decoder_family(
     "OLMoE",
     ("olmoe",),
-    "model.",
-    (*OLMO_KEYS, whole("num_experts", 64), *expert_keys(8), *EVERY_LAYER),
+    (*OLMO2_KEYS, whole("num_experts", 64), *expert_keys(8), *EVERY_LAYER),
     (
-        *EMBEDDINGS,
-        *attention(ATTENTION, has_attention_bias),
+        *attention(has_attention_bias),
         Tensor(ATTENTION + "q_norm.weight", "qk_norm.query_gain", ("q",)),
         Tensor(ATTENTION + "k_norm.weight", "qk_norm.key_gain", ("kv",)),
         *_REST,
     ),
-    sizes,
     Decoder(
         qk_norm=lambda config: QKNorm("rms", config["rms_norm_eps"], across=True),
         experts=experts(is_normalised),
         hidden=hidden,
     ).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
+    sizes=sizes,
     prepare=join,
 )
+
+
+# --- Qwen3-Next ----------------------------------------------------------------------------------
+
+LINEAR = "linear_attention"
+
+QWEN3_NEXT_KEYS = (
+    *decoder_keys(32_768, d_head=256),
+    positive("rms_norm_eps", 1e-6),
+    texts("layer_types", (LINEAR, FULL)),
+    whole("full_attention_interval", 4),
+    flag("attention_bias", False),
+    *EVERY_LAYER,
+    whole("num_experts", 512),
+    *expert_keys(10, 512, 512, normalised=True),
+    # Of the layers of linear attention:
+    unread("linear_conv_kernel_dim"),
+    unread("linear_key_head_dim"),
+    unread("linear_value_head_dim"),
+    unread("linear_num_key_heads"),
+    unread("linear_num_value_heads"),
+)
+
+
+def _query_and_gate(array: Array, sizes: Sizes) -> tuple[Array, ...]:
+    """Of each head the query's rows first, then the gate's: both as (in, heads side by side)."""
+    by_head = array.reshape(sizes["heads"], 2, sizes["head"], *array.shape[1:])
+    return tuple(by_head[:, part].reshape(-1, *array.shape[1:]).T for part in (0, 1))
+
+
+QWEN3_NEXT_TENSORS = (
+    Tensor(ATTENTION + "q_proj.weight", ("projections.query", "gate.weights"), ("2q", "d"), _query_and_gate),
+    Tensor(
+        ATTENTION + "q_proj.bias",
+        ("projections.query_bias", "gate.bias"),
+        ("2q",),
+        _query_and_gate,
+        has_attention_bias,
+    ),
+    *linear(ATTENTION + "k_proj", "projections.key", ("kv", "d"), has_attention_bias),
+    *linear(ATTENTION + "v_proj", "projections.value", ("kv", "d"), has_attention_bias),
+    *linear(ATTENTION + "o_proj", "projections.output", ("d", "q"), has_attention_bias),
+    Tensor(ATTENTION + "q_norm.weight", "qk_norm.query_gain", ("head",), plus_one),
+    Tensor(ATTENTION + "k_norm.weight", "qk_norm.key_gain", ("head",), plus_one),
+    *PLAIN_EXPERTS,
+    *GATED_SHARED,
+    *gains(split=plus_one),
+)
+
+_QWEN3_NEXT_DECODER = Decoder(
+    position=rotation(share=0.25),
+    qk_norm=rms_of_heads,
+    gate=lambda config: Gate(),
+    experts=experts(is_normalised),
+    hidden=hidden,
+)
+
+
+def qwen3_next_layer(config: Config, index: int) -> Layer:
+    """One layer without its weights. Raises `FieldError` naming the layers of linear attention."""
+
+    def default(number: int) -> str:
+        return LINEAR if (number + 1) % config["full_attention_interval"] else FULL
+
+    linear = [n for n in range(config["num_hidden_layers"]) if kind_of(config, n, default) == LINEAR]
+    if linear:
+        got = verbatim(f"{LINEAR} in the layers {format_ranges(linear)}")
+        full = must_be(
+            "{full} in every layer, as Gated DeltaNet is no attention; 'qwen3_moe' is the nearest type",
+            full=f"'{FULL}'",
+        )
+        raise FieldError("layer_types", got, full)
+    return _QWEN3_NEXT_DECODER.layer(config, index)
+
+
+QWEN3_NEXT = decoder_family(
+    "Qwen3-Next",
+    ("qwen3_next",),
+    QWEN3_NEXT_KEYS,
+    QWEN3_NEXT_TENSORS,
+    qwen3_next_layer,
+    sizes=lambda config: {**sizes(config), "2q": 2 * sizes(config)["q"]},
+    prepare=join,
+)
+"""Qwen3-Next: Qwen3's experts with a gate on the heads' output, as far as all layers are full attention.
+
+Qwen Team 2025 (qwen.ai/blog, Qwen3-Next); the gate is that of Qiu et al. 2025, arXiv:2505.06708. Keys and
+names as in `transformers`, models/qwen3_next. Its layers of linear attention (Gated DeltaNet, Yang et al.
+2024, arXiv:2412.06464) are no attention over keys: a configuration that has any is refused.
+"""

@@ -7,31 +7,26 @@ and rounds them to bfloat16, which nothing does here; its eager layers add them 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import numpy as np
 
 from attnviz.checkpoints.families import decoder
-from attnviz.checkpoints.families.common import QKV, QKV_BIAS, is_tied, is_untied, norm_after_layers
-from attnviz.checkpoints.families.decoder import (
-    Decoder,
-    activation_key,
-    gains_and_biases,
-    has,
-    heads,
-    product,
-    rotation,
-    two_maps,
-)
+from attnviz.checkpoints.families.decoder import Decoder, heads, rotation, two_maps
 from attnviz.checkpoints.families.family import (
+    QKV,
+    QKV_BIAS,
     Array,
     Config,
     Family,
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    has,
+    is_untied,
+    linear,
+    norm,
+    norm_after_layers,
     one_of,
     positive,
     transposed,
@@ -113,22 +108,18 @@ _LAYER = "transformer.h.{layer}."
 _FUSED = _LAYER + "self_attention.query_key_value."
 
 
-def _norm(stem: str, place: str, is_there: Callable[[Config], bool]) -> tuple[Tensor, ...]:
-    return tuple(replace(row, is_there=is_there) for row in gains_and_biases((_LAYER + stem, place)))
-
-
 TENSORS = (
     Tensor("transformer.word_embeddings.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
     Tensor(_FUSED + "weight", QKV, ("q+2kv", "d"), _groups),
     Tensor(_FUSED + "bias", QKV_BIAS, ("q+2kv",), _groups, has("bias")),
-    *product(_LAYER + "self_attention.dense", "projections.output", ("d", "q"), has("bias")),
-    *two_maps(_LAYER + "mlp.", "dense_h_to_4h", "dense_4h_to_h", has("bias")),
-    *_norm("input_layernorm", "block.norm_1", _has_one),
-    *_norm("post_attention_layernorm", "block.norm_2", _is_in_turn),
-    *_norm("ln_attn", "block.norm_1", _has_two),
-    *_norm("ln_mlp", "block.norm_2", _has_two),
-    *gains_and_biases(("transformer.ln_f", "final_norm")),
+    *linear(_LAYER + "self_attention.dense", "projections.output", ("d", "q"), has("bias")),
+    *two_maps("dense_h_to_4h", "dense_4h_to_h", has("bias"), _LAYER + "mlp."),
+    *norm(_LAYER + "input_layernorm", "block.norm_1", is_there=_has_one),
+    *norm(_LAYER + "post_attention_layernorm", "block.norm_2", is_there=_is_in_turn),
+    *norm(_LAYER + "ln_attn", "block.norm_1", is_there=_has_two),
+    *norm(_LAYER + "ln_mlp", "block.norm_2", is_there=_has_two),
+    *norm("transformer.ln_f", "final_norm"),
 )
 
 IGNORED = (
@@ -175,6 +166,5 @@ FALCON = Family(
     sizes,
     layer,
     norm_after_layers("layer", "layer_norm_epsilon"),
-    is_tied,
     IGNORED,
 )

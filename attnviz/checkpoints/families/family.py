@@ -1,8 +1,9 @@
 """Records of a checkpoint family: keys of the configuration, tensors, sizes.
 
-A family's module is its table: the configuration keys, the name of each tensor and its field in an
-experiment, and two small functions that return one layer and the parts around the layers, without weights.
-`families.py` lists the families; `importing.py` follows the tables.
+A family's module, its own or that of its nearest kin, has its table: the configuration keys, the name of each
+tensor and its field in an experiment, and two small functions that return one layer and the parts around the
+layers, without weights.
+`table.py` lists the families; `importing.py` follows the tables.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from attnviz.checkpoints.signals.signal import Signal
 from attnviz.errors import POSITIVE, FieldError, Message, among, listed, missing, must_be, whole_number
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import EmbeddingProjection, Norm, Transform
+from attnviz.model.spec.block import ActivationKind, Norm, NormKind
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform
 
 Array = NDArray[Any]
 """In the precision of the file: what computes with one takes it `in_float64`."""
@@ -126,12 +128,39 @@ def unread(name: str) -> Key:
     return Key(name, None, lambda value: True, must_be("any value"))
 
 
+ACTIVATIONS: dict[str, ActivationKind] = {
+    "silu": "silu",
+    "swish": "silu",
+    "gelu": "gelu",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_new": "gelu_tanh",
+    "relu": "relu",
+    "quick_gelu": "quick_gelu",
+    "tanh": "tanh",
+    "relu2": "relu_squared",
+    "sigmoid": "sigmoid",
+    "linear": "identity",
+    "gelu_python": "gelu",
+}
+"""The activations of `transformers` by their ids here."""
+
+
+def activation_key(default: str, name: str = "hidden_act") -> Key:
+    """The function of the feed-forward layer."""
+    return one_of(name, tuple(ACTIVATIONS), default)
+
+
 # --- tensors ---------------------------------------------------------------------------------------
 
 
 def always(config: Config) -> bool:
     """The condition of a tensor that every checkpoint of a family has."""
     return True
+
+
+def never(config: Config) -> bool:
+    """The condition of a tensor that no checkpoint of a family has, and of logits that are never tied."""
+    return False
 
 
 def as_stored(array: Array, sizes: Sizes) -> tuple[Array, ...]:
@@ -188,6 +217,66 @@ class Tensor:
     def shape_in(self, sizes: Sizes) -> tuple[int, ...]:
         """The shape with numbers for the names."""
         return tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
+
+
+def is_tied(config: Config) -> bool:
+    """True if logits use the embedding."""
+    return bool(config["tie_word_embeddings"])
+
+
+def is_untied(config: Config) -> bool:
+    """True if logits use a matrix of their own."""
+    return not is_tied(config)
+
+
+def has(key: str) -> Callable[[Config], bool]:
+    """The condition of a tensor that exists if a key is true."""
+    return lambda config: bool(config[key])
+
+
+def lacks(key: str) -> Callable[[Config], bool]:
+    """The condition of a tensor that exists if a key is false."""
+    return lambda config: not config[key]
+
+
+def has_attention_bias(config: Config) -> bool:
+    """True if the attention's projections have biases."""
+    return bool(config["attention_bias"])
+
+
+def linear(
+    stem: str,
+    place: str,
+    shape: tuple[str, str],
+    has_bias: Callable[[Config], bool] | None = None,
+    is_there: Callable[[Config], bool] = always,
+) -> tuple[Tensor, ...]:
+    """The matrix of a linear map, `shape` (out, in), and its bias: with the matrix, unless `has_bias` tells.
+
+    The bias has the matrix's place and `_bias`; the matrix at `….weights` has it at `….bias`.
+    """
+    bias = f"{place.removesuffix('.weights')}.bias" if place.endswith(".weights") else f"{place}_bias"
+    return (
+        Tensor(stem + ".weight", place, shape, transposed, is_there),
+        Tensor(stem + ".bias", bias, shape[:1], is_there=has_bias or is_there),
+    )
+
+
+def norm(
+    stem: str, place: str, size: str = "d", is_there: Callable[[Config], bool] = always
+) -> tuple[Tensor, ...]:
+    """The gain and the bias of a norm."""
+    return (
+        Tensor(stem + ".weight", place + ".gain", (size,), is_there=is_there),
+        Tensor(stem + ".bias", place + ".bias", (size,), is_there=is_there),
+    )
+
+
+QKV = ("projections.query", "projections.key", "projections.value")
+"""The places of a fused projection's three matrices."""
+
+QKV_BIAS = tuple(f"{place}_bias" for place in QKV)
+"""The places of its three biases."""
 
 
 @dataclass(frozen=True)
@@ -250,8 +339,6 @@ class Family:
         architectures: The saved classes that this table is for, before another one of the same model types;
             none: all.
         signal: The input of a model that reads an image or sound in place of a text.
-        refuse: Raises `ValueError` for settings that a block does not support; not called if only an
-        attention is imported.
     """
 
     title: str
@@ -262,11 +349,26 @@ class Family:
     sizes: Callable[[Config], Sizes]
     layer: Callable[[Config, int], Layer]
     around: Callable[[Config], Around]
-    is_tied: Callable[[Config], bool]
     ignored: tuple[Ignored, ...] = ()
     encoder_layer: Callable[[Config, int], Layer] | None = None
     prepare: Callable[[Config, Sizes, Arrays], None] | None = None
-    refuse: Callable[[Config], None] | None = None
     endings: tuple[tuple[str, str], ...] = ()
     architectures: tuple[str, ...] = ()
+    is_tied: Callable[[Config], bool] = is_tied
     signal: Signal | None = None
+
+
+def share_of_each_head(d: int, n_heads: int, d_name: str, n_heads_name: str) -> int:
+    """The features of one head where all share `d` evenly. Raises `ValueError` by the keys' names."""
+    if d % n_heads:
+        raise FieldError(n_heads_name, n_heads, must_be("a divisor of {number}", number=f"{d_name} ({d})"))
+    return d // n_heads
+
+
+def norm_after_layers(kind: NormKind, eps: str) -> Callable[[Config], Around]:
+    """A norm after the last layer and nothing else around the layers; `eps` is the key of its epsilon."""
+
+    def around(config: Config) -> Around:
+        return Around(final_norm=Norm(kind, config[eps]))
+
+    return around

@@ -6,42 +6,28 @@ The later one has a norm on both sides of each half. GLM Team 2024, arXiv:2406.1
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
-    ATTENTION,
-    BEFORE_EACH_HALF,
-    EMBEDDINGS,
-    IGNORED,
     LAYER,
-    MLP,
     Decoder,
-    activation_key,
     attention,
+    decoder_family,
+    decoder_keys,
     fused_gate,
     gains,
-    never,
     rotation,
-    size_keys,
-    sizes,
 )
-from attnviz.checkpoints.families.family import Family, flag, positive, whole
-from attnviz.checkpoints.rotary import ROPE_KEYS
+from attnviz.checkpoints.families.family import flag, has_attention_bias, never, positive
 
 KEYS = (
-    *size_keys(n_kv_heads=2, d_head=128),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 131_072),
-    activation_key("silu"),
+    *decoder_keys(131_072, n_kv_heads=2, d_head=128),
     positive("rms_norm_eps", 1.5625e-07),
     flag("attention_bias", True),
-    flag("tie_word_embeddings", False),
 )
 
 _SHARED = (
-    *EMBEDDINGS,
-    *attention(ATTENTION, has_attention_bias, has_output_bias=never),
-    *fused_gate(MLP),
-    *gains(*BEFORE_EACH_HALF),
+    *attention(has_attention_bias, has_output_bias=never),
+    *fused_gate(),
+    *gains(),
 )
 
 _AFTER_EACH_HALF = gains(
@@ -49,34 +35,17 @@ _AFTER_EACH_HALF = gains(
 )
 
 _POSITION = rotation("interleaved", share=0.5)
-_AROUND = norm_after_layers("rms", "rms_norm_eps")
 
-GLM = Family(
-    "GLM",
-    ("glm",),
-    "model.",
-    KEYS,
-    _SHARED,
-    sizes,
-    Decoder(position=_POSITION).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
-)
+GLM = decoder_family("GLM", ("glm",), KEYS, _SHARED, Decoder(position=_POSITION).layer)
 
-GLM4 = Family(
+GLM4 = decoder_family(
     "GLM-4",
     ("glm4",),
-    "model.",
     KEYS,
     (*_SHARED, *_AFTER_EACH_HALF),
-    sizes,
     Decoder(
         position=_POSITION,
         placement=lambda config: "sandwich",
         norms=lambda config: ("norm_1", "norm_2", "after_1", "after_2"),
     ).layer,
-    _AROUND,
-    is_tied,
-    IGNORED,
 )

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from attnviz.checkpoints.families.bert import linear, norm
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.decoder import window
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Config,
     Family,
@@ -19,9 +18,14 @@ from attnviz.checkpoints.families.family import (
     Key,
     Sizes,
     Tensor,
+    activation_key,
     flag,
-    one_of,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     positive,
+    share_of_each_head,
     texts,
     transposed,
     whole,
@@ -59,7 +63,7 @@ KEYS = (
     whole("intermediate_size", None),
     whole("max_position_embeddings", 2048),
     whole("window_size", 256),
-    one_of("activation_function", tuple(ACTIVATIONS), "gelu_new"),
+    activation_key("gelu_new", "activation_function"),
     positive("layer_norm_epsilon", 1e-5),
     texts("attention_layers", (GLOBAL, LOCAL)),
     # [[["global", "local"], 12]]: the kinds, repeated; attention_layers lists them one by one.
@@ -79,10 +83,10 @@ TENSORS = (
         Tensor(f"{_ATTENTION}{name}_proj.weight", f"projections.{role}", ("d", "d"), transposed)
         for name, role in (("q", "query"), ("k", "key"), ("v", "value"))
     ),
-    *linear(_ATTENTION + "out_proj", "projections.output", "projections.output_bias", ("d", "d")),
+    *linear(_ATTENTION + "out_proj", "projections.output", ("d", "d")),
     *norm(_LAYER + "ln_2", "block.norm_2"),
-    *linear(_LAYER + "mlp.c_fc", f"{_FFN}.up", f"{_FFN}.up_bias", ("hidden", "d")),
-    *linear(_LAYER + "mlp.c_proj", f"{_FFN}.down", f"{_FFN}.down_bias", ("d", "hidden")),
+    *linear(_LAYER + "mlp.c_fc", f"{_FFN}.up", ("hidden", "d")),
+    *linear(_LAYER + "mlp.c_proj", f"{_FFN}.down", ("d", "hidden")),
     *norm("transformer.ln_f", "final_norm"),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )
@@ -142,6 +146,4 @@ def around(config: Config) -> Around:
     return Around(final_norm=Norm("layer", config["layer_norm_epsilon"]))
 
 
-GPT_NEO = Family(
-    "GPT-Neo", ("gpt_neo",), "transformer.", KEYS, TENSORS, sizes, layer, around, is_tied, IGNORED
-)
+GPT_NEO = Family("GPT-Neo", ("gpt_neo",), "transformer.", KEYS, TENSORS, sizes, layer, around, IGNORED)

@@ -7,26 +7,23 @@ as in `transformers`, models/gpt_neox.
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import (
+from attnviz.checkpoints.families.family import (
     ACTIVATIONS,
     QKV,
     QKV_BIAS,
-    has_attention_bias,
-    is_tied,
-    is_untied,
-    norm_after_layers,
-    share_of_each_head,
-)
-from attnviz.checkpoints.families.family import (
     Array,
     Config,
     Family,
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
-    one_of,
+    has_attention_bias,
+    is_untied,
+    norm_after_layers,
     positive,
+    share_of_each_head,
     transposed,
     whole,
 )
@@ -46,7 +43,7 @@ KEYS = (
     # The base and the rotated share of a head, unless rope_parameters defines them.
     positive("rotary_emb_base", DEFAULT_BASE),
     part("rotary_pct", 0.25),
-    one_of("hidden_act", tuple(ACTIVATIONS), "gelu"),
+    activation_key("gelu"),
     positive("layer_norm_eps", 1e-5),
     flag("use_parallel_residual", True),
     flag("attention_bias", True),
@@ -132,6 +129,5 @@ GPT_NEOX = Family(
     sizes,
     layer,
     norm_after_layers("layer", "layer_norm_eps"),
-    is_tied,
     IGNORED,
 )

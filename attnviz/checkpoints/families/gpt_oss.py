@@ -6,37 +6,34 @@ OpenAI 2025, arXiv:2508.10925; keys and names as in `transformers`, models/gpt_o
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
     ATTENTION,
-    BEFORE_EACH_HALF,
-    EMBEDDINGS,
     FULL,
-    IGNORED,
     LAYER,
     SLIDING,
     attention,
     by_kind,
+    decoder_family,
+    decoder_keys,
     every,
     gains,
     heads,
-    size_keys,
 )
 from attnviz.checkpoints.families.decoder import sizes as _sizes
 from attnviz.checkpoints.families.experts import OF_EXPERT, join, router, stacked
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
-    Family,
     Sizes,
     Tensor,
     flag,
+    has_attention_bias,
     one_of,
     positive,
     texts,
     whole,
 )
-from attnviz.checkpoints.rotary import ROPE_KEYS, rope
+from attnviz.checkpoints.rotary import rope
 from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT
 from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
@@ -46,11 +43,8 @@ YARN = {"rope_type": "yarn", "factor": 32.0, "truncate": False, "original_max_po
 """The scaling of a configuration that names none."""
 
 KEYS = (
-    *size_keys(n_kv_heads=8, d_head=64),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 131_072),
-    # Stored beside the sizes; the experts' unit is the clamped one whatever it says.
-    one_of("hidden_act", ("silu",), "silu"),
+    # The activation is stored beside the sizes; the experts' unit is the clamped one whatever it says.
+    *decoder_keys(131_072, one_of("hidden_act", ("silu",), "silu"), n_kv_heads=8, d_head=64),
     one_of("swiglu_alpha", (CLAMP_ALPHA,), CLAMP_ALPHA),
     one_of("swiglu_limit", (CLAMP_LIMIT,), CLAMP_LIMIT),
     positive("rms_norm_eps", 1e-5),
@@ -59,7 +53,6 @@ KEYS = (
     texts("layer_types", (SLIDING, FULL)),
     whole("num_local_experts", 128),
     whole("num_experts_per_tok", 4),
-    flag("tie_word_embeddings", False),
 )
 
 _EXPERTS = LAYER + "mlp.experts."
@@ -77,9 +70,8 @@ _GATE_UP = (OF_EXPERT + "gate.0", OF_EXPERT + "up.0")
 _GATE_UP_BIAS = ("block.feed_forward.gate_bias", "block.feed_forward.up_bias")
 
 TENSORS = (
-    *EMBEDDINGS,
-    *attention(ATTENTION, has_attention_bias),
-    *gains(*BEFORE_EACH_HALF),
+    *attention(has_attention_bias),
+    *gains(),
     Tensor(ATTENTION + "sinks", "sinks", ("heads",)),
     Tensor(_EXPERTS + "gate_up_proj", _GATE_UP, ("experts", "d", "2hidden"), _pairs),
     Tensor(_EXPERTS + "gate_up_proj_bias", _GATE_UP_BIAS, ("experts", "2hidden"), _pairs),
@@ -117,16 +109,4 @@ def layer(config: Config, index: int) -> Layer:
     )
 
 
-GPT_OSS = Family(
-    "GPT-OSS",
-    ("gpt_oss",),
-    "model.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    norm_after_layers("rms", "rms_norm_eps"),
-    is_tied,
-    IGNORED,
-    prepare=join,
-)
+GPT_OSS = decoder_family("GPT-OSS", ("gpt_oss",), KEYS, TENSORS, layer, sizes=sizes, prepare=join)

@@ -6,22 +6,20 @@ feed-forward layer and the logits have.
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import (
-    ACTIVATIONS,
-    is_tied,
-    is_untied,
-    norm_after_layers,
-    share_of_each_head,
-)
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Config,
     Family,
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    is_untied,
+    norm_after_layers,
     one_of,
     positive,
+    share_of_each_head,
     transposed,
     whole,
 )
@@ -40,7 +38,7 @@ KEYS = (
     whole("rotary_dim", 64),
     # Written in published configurations for another program, and read by nobody.
     flag("rotary", True),
-    one_of("activation_function", tuple(ACTIVATIONS), "gelu_new"),
+    activation_key("gelu_new", "activation_function"),
     positive("layer_norm_epsilon", 1e-5),
     one_of("scale_attn_weights", (True,), True),
     flag("tie_word_embeddings", False),
@@ -108,6 +106,5 @@ GPTJ = Family(
     sizes,
     layer,
     norm_after_layers("layer", "layer_norm_epsilon"),
-    is_tied,
     IGNORED,
 )

@@ -17,21 +17,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
-    ATTENTION,
-    BEFORE_EACH_HALF,
-    EMBEDDINGS,
     FULL,
-    IGNORED,
     LAYER,
     Decoder,
-    activation_key,
     attention,
+    decoder_family,
+    decoder_keys,
     gains,
     kind_of,
     rotation,
-    size_keys,
     three_maps,
 )
 from attnviz.checkpoints.families.decoder import sizes as _sizes
@@ -39,19 +34,19 @@ from attnviz.checkpoints.families.experts import OF_EXPERT, join, router, shared
 from attnviz.checkpoints.families.family import (
     Array,
     Config,
-    Family,
     Key,
     Sizes,
     Tensor,
     flag,
+    has_attention_bias,
     one_of,
     positive,
     texts,
     unread,
     whole,
 )
-from attnviz.checkpoints.families.smollm3 import NO_ROPE_KEYS, rotates
-from attnviz.checkpoints.rotary import ROPE_KEYS, scaling_values
+from attnviz.checkpoints.families.llama import NO_ROPE_KEYS, rotates
+from attnviz.checkpoints.rotary import scaling_values
 from attnviz.errors import FieldError, must_be, whole_number
 from attnviz.model.positions import magnitude
 from attnviz.model.spec.attention import Layer
@@ -68,11 +63,8 @@ def _are_numbers(value: Any) -> bool:
 
 
 KEYS = (
-    *size_keys(n_kv_heads=8, d_head=128),
-    *ROPE_KEYS,
+    *decoder_keys(131_072, n_kv_heads=8, d_head=128),
     whole("intermediate_size_mlp", 16_384),
-    whole("max_position_embeddings", 131_072),
-    activation_key("silu"),
     positive("rms_norm_eps", 1e-5),
     texts("layer_types", (CHUNKED, FULL)),
     *NO_ROPE_KEYS,
@@ -82,7 +74,6 @@ KEYS = (
     whole("floor_scale", 8192),
     positive("attn_scale", 0.1),
     flag("attention_bias", False),
-    flag("tie_word_embeddings", False),
     whole("num_local_experts", 16),
     whole("num_experts_per_tok", 1),
     Key("moe_layers", None, _are_numbers, must_be("a list of layer numbers")),
@@ -111,10 +102,9 @@ def _gate_and_up(array: Array, sizes: Sizes) -> tuple[Array, ...]:
 _FFN = LAYER + "feed_forward."
 
 TENSORS = (
-    *EMBEDDINGS,
-    *attention(ATTENTION, has_attention_bias),
-    *gains(*BEFORE_EACH_HALF),
-    *(dataclasses.replace(row, in_layer=_is_dense) for row in three_maps(_FFN)),
+    *attention(has_attention_bias),
+    *gains(),
+    *(dataclasses.replace(row, in_layer=_is_dense) for row in three_maps(stem=_FFN)),
     *(
         dataclasses.replace(row, in_layer=has_experts)
         for row in (
@@ -202,16 +192,4 @@ def layer(config: Config, index: int) -> Layer:
     return replace(layer, qk_norm=QKNorm("rms", config["rms_norm_eps"]))
 
 
-LLAMA4 = Family(
-    "Llama 4",
-    ("llama4_text",),
-    "model.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    norm_after_layers("rms", "rms_norm_eps"),
-    is_tied,
-    IGNORED,
-    prepare=join,
-)
+LLAMA4 = decoder_family("Llama 4", ("llama4_text",), KEYS, TENSORS, layer, sizes=sizes, prepare=join)

@@ -10,29 +10,33 @@ from dataclasses import replace
 
 from msgspec import structs
 
-from attnviz.checkpoints.families.common import ACTIVATIONS, QKV, has_attention_bias, is_tied, is_untied
 from attnviz.checkpoints.families.decoder import (
     FFN,
     FULL,
     SLIDING,
     Decoder,
-    activation_key,
+    decoder_keys,
     fused,
     gains,
-    has,
     heads,
     kind_of,
-    product,
-    size_keys,
     sizes,
 )
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
+    QKV,
     Around,
     Config,
     Family,
     Ignored,
     Tensor,
+    activation_key,
     flag,
+    has,
+    has_attention_bias,
+    is_tied,
+    is_untied,
+    linear,
     one_of,
     positive,
     texts,
@@ -40,17 +44,15 @@ from attnviz.checkpoints.families.family import (
     unread,
     whole,
 )
-from attnviz.checkpoints.rotary import ROPE_KEYS, of_kind, rope
+from attnviz.checkpoints.rotary import of_kind, rope
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Norm, Transform
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.parts import Mask, Window
 from attnviz.model.spec.positions import Position
+from attnviz.model.spec.vocabulary import Transform
 
 KEYS = (
-    *size_keys(),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 8192),
-    activation_key("gelu", "hidden_activation"),
+    *decoder_keys(8192, activation_key("gelu", "hidden_activation"), tied=True),
     activation_key("gelu", "classifier_activation"),
     positive("norm_eps", 1e-5),
     one_of("norm_bias", (False,), False),
@@ -60,7 +62,6 @@ KEYS = (
     flag("decoder_bias", True),
     whole("local_attention", 128),
     texts("layer_types", (SLIDING, FULL)),
-    flag("tie_word_embeddings", True),
     # The bases and the order of the layers, before objects and a list had them.
     positive("global_rope_theta", None),
     positive("local_rope_theta", None),
@@ -82,9 +83,9 @@ TENSORS = (
     *gains(("model.embeddings.norm", "embedding_norm"), (_LAYER + "mlp_norm", "block.norm_2")),
     replace(_FIRST, in_layer=lambda config, number: number > 0),
     *fused(_LAYER + "attn.Wqkv", QKV, ("q", "kv", "kv"), "q+2kv", has_attention_bias),
-    *product(_LAYER + "attn.Wo", "projections.output", ("d", "q"), has_attention_bias),
+    *linear(_LAYER + "attn.Wo", "projections.output", ("d", "q"), has_attention_bias),
     *fused(_LAYER + "mlp.Wi", (FFN + "gate", FFN + "up"), ("hidden", "hidden"), "2hidden", has("mlp_bias")),
-    *product(_LAYER + "mlp.Wo", FFN + "down", ("d", "hidden"), has("mlp_bias")),
+    *linear(_LAYER + "mlp.Wo", FFN + "down", ("d", "hidden"), has("mlp_bias")),
     *gains(("model.final_norm", "final_norm")),
     Tensor("head.dense.weight", "vocabulary.transform.weights", ("d", "d"), transposed),
     Tensor("head.dense.bias", "vocabulary.transform.bias", ("d",), is_there=has("classifier_bias")),
@@ -135,6 +136,4 @@ def around(config: Config) -> Around:
     return Around(norm, norm, transform=Transform(activation=activation, norm=norm))
 
 
-MODERNBERT = Family(
-    "ModernBERT", ("modernbert",), "model.", KEYS, TENSORS, sizes, layer, around, is_tied, IGNORED
-)
+MODERNBERT = Family("ModernBERT", ("modernbert",), "model.", KEYS, TENSORS, sizes, layer, around, IGNORED)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 
-from attnviz.checkpoints.families.common import QKV, is_tied, is_untied, norm_after_layers, share_of_each_head
-from attnviz.checkpoints.families.decoder import fused, gains, never, product, two_maps
+from attnviz.checkpoints.families.decoder import fused, gains, two_maps
 from attnviz.checkpoints.families.family import (
+    QKV,
     Config,
     Family,
     Ignored,
@@ -19,8 +19,13 @@ from attnviz.checkpoints.families.family import (
     absent,
     flag,
     group,
+    is_untied,
+    linear,
+    never,
+    norm_after_layers,
     one_of,
     positive,
+    share_of_each_head,
     transposed,
     unread,
     whole,
@@ -67,8 +72,8 @@ TENSORS = (
     Tensor("transformer.wte.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
     *fused(_LAYER + "attn.Wqkv", QKV, ("d", "d", "d"), "3d"),
-    *product(_LAYER + "attn.out_proj", "projections.output", ("d", "d")),
-    *two_maps(_LAYER + "ffn.", "up_proj", "down_proj", never),
+    *linear(_LAYER + "attn.out_proj", "projections.output", ("d", "d"), never),
+    *two_maps("up_proj", "down_proj", never, _LAYER + "ffn."),
     *gains(
         (_LAYER + "norm_1", "block.norm_1"),
         (_LAYER + "norm_2", "block.norm_2"),
@@ -125,6 +130,5 @@ MPT = Family(
     sizes,
     layer,
     norm_after_layers("layer", "layer_norm_epsilon"),
-    is_tied,
     IGNORED,
 )

@@ -6,39 +6,37 @@ Arcee AI 2025 (AFM-4.5B: Llama beside that). Keys and names as in `transformers`
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import has_attention_bias, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
-    ATTENTION,
     BEFORE_EACH_HALF,
-    EMBEDDINGS,
-    IGNORED,
-    MLP,
     Decoder,
-    activation_key,
     attention,
+    decoder_family,
+    decoder_keys,
     gains,
-    has,
     rotation,
-    size_keys,
-    sizes,
     two_maps,
 )
-from attnviz.checkpoints.families.family import Config, Family, Tensor, flag, plus_one, positive, whole
-from attnviz.checkpoints.rotary import ROPE_KEYS
+from attnviz.checkpoints.families.family import (
+    Config,
+    Tensor,
+    activation_key,
+    flag,
+    has,
+    has_attention_bias,
+    norm_after_layers,
+    plus_one,
+    positive,
+)
 from attnviz.model.spec.block import Norm
 
 _COMMON = (
-    *size_keys(),
-    *ROPE_KEYS,
-    activation_key("relu2"),
+    *decoder_keys(4096, activation_key("relu2")),
     flag("attention_bias", False),
     flag("mlp_bias", False),
-    flag("tie_word_embeddings", False),
 )
 _MAPS = (
-    *EMBEDDINGS,
-    *attention(ATTENTION, has_attention_bias),
-    *two_maps(MLP, "up_proj", "down_proj", has("mlp_bias")),
+    *attention(has_attention_bias),
+    *two_maps("up_proj", "down_proj", has("mlp_bias")),
 )
 
 
@@ -46,32 +44,23 @@ def _layer_norm(config: Config) -> Norm:
     return Norm("layer", config["norm_eps"])
 
 
-NEMOTRON = Family(
+NEMOTRON = decoder_family(
     "Nemotron",
     ("nemotron",),
-    "model.",
-    (*_COMMON, whole("max_position_embeddings", 4096), positive("norm_eps", 1e-5)),
+    (*_COMMON, positive("norm_eps", 1e-5)),
     (
         *_MAPS,
-        *gains(*BEFORE_EACH_HALF, split=plus_one),
+        *gains(split=plus_one),
         *(Tensor(f"{stem}.bias", f"{place}.bias", ("d",)) for stem, place in BEFORE_EACH_HALF),
     ),
-    sizes,
     Decoder(_layer_norm, rotation(share=0.5), is_gated=False).layer,
     norm_after_layers("layer", "norm_eps"),
-    is_tied,
-    IGNORED,
 )
 
-ARCEE = Family(
+ARCEE = decoder_family(
     "Arcee",
     ("arcee",),
-    "model.",
-    (*_COMMON, whole("max_position_embeddings", 4096), positive("rms_norm_eps", 1e-5)),
-    (*_MAPS, *gains(*BEFORE_EACH_HALF)),
-    sizes,
+    (*_COMMON, positive("rms_norm_eps", 1e-5)),
+    (*_MAPS, *gains()),
     Decoder(is_gated=False).layer,
-    norm_after_layers("rms", "rms_norm_eps"),
-    is_tied,
-    IGNORED,
 )

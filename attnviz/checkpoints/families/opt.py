@@ -5,9 +5,8 @@ Zhang et al. 2022, arXiv:2205.01068; keys and names as in `transformers`, models
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.bert import linear, norm
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Arrays,
     Config,
@@ -15,8 +14,14 @@ from attnviz.checkpoints.families.family import (
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     one_of,
+    share_of_each_head,
     transposed,
     whole,
 )
@@ -39,7 +44,7 @@ KEYS = (
     whole("ffn_dim", 3072),
     whole("max_position_embeddings", 2048),
     whole("word_embed_proj_dim", None),
-    one_of("activation_function", tuple(ACTIVATIONS), "relu"),
+    activation_key("relu", "activation_function"),
     one_of("do_layer_norm_before", (True,), True),
     one_of("_remove_final_layer_norm", (False,), False),
     one_of("enable_bias", (True,), True),
@@ -57,13 +62,11 @@ TENSORS = (
     *(
         tensor
         for name, role in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output"))
-        for tensor in linear(
-            f"{_LAYER}self_attn.{name}_proj", f"projections.{role}", f"projections.{role}_bias", ("d", "d")
-        )
+        for tensor in linear(f"{_LAYER}self_attn.{name}_proj", f"projections.{role}", ("d", "d"))
     ),
     *norm(_LAYER + "self_attn_layer_norm", "block.norm_1"),
-    *linear(_LAYER + "fc1", f"{_FFN}.up", f"{_FFN}.up_bias", ("hidden", "d")),
-    *linear(_LAYER + "fc2", f"{_FFN}.down", f"{_FFN}.down_bias", ("d", "hidden")),
+    *linear(_LAYER + "fc1", f"{_FFN}.up", ("hidden", "d")),
+    *linear(_LAYER + "fc2", f"{_FFN}.down", ("d", "hidden")),
     *norm(_LAYER + "final_layer_norm", "block.norm_2"),
     *norm("model.decoder.final_layer_norm", "final_norm"),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
@@ -112,6 +115,4 @@ def prepare(config: Config, sizes: Sizes, arrays: Arrays) -> None:
         common["position.table"] = common["position.table"][FIRST:]
 
 
-OPT = Family(
-    "OPT", ("opt",), "model.", KEYS, TENSORS, sizes, layer, around, is_tied, IGNORED, prepare=prepare
-)
+OPT = Family("OPT", ("opt",), "model.", KEYS, TENSORS, sizes, layer, around, IGNORED, prepare=prepare)

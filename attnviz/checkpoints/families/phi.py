@@ -6,56 +6,53 @@ models/phi and models/phi3.
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.common import QKV, is_tied, norm_after_layers
 from attnviz.checkpoints.families.decoder import (
     ATTENTION,
-    BEFORE_EACH_HALF,
-    EMBEDDINGS,
-    IGNORED,
     LAYER,
-    MLP,
     Decoder,
-    activation_key,
     attention,
+    decoder_family,
+    decoder_keys,
     fused,
     fused_gate,
     gains,
-    gains_and_biases,
     layer_norm,
-    product,
     rotation,
-    size_keys,
-    sizes,
     two_maps,
 )
-from attnviz.checkpoints.families.family import Family, Tensor, always, flag, one_of, positive, whole
-from attnviz.checkpoints.rotary import ROPE_KEYS
+from attnviz.checkpoints.families.family import (
+    QKV,
+    Tensor,
+    activation_key,
+    always,
+    linear,
+    never,
+    norm,
+    norm_after_layers,
+    one_of,
+    positive,
+    whole,
+)
 
 KEYS = (
-    *size_keys(),
-    *ROPE_KEYS,
-    whole("max_position_embeddings", 2048),
-    activation_key("gelu_new"),
+    *decoder_keys(2048, activation_key("gelu_new")),
     positive("layer_norm_eps", 1e-5),
     one_of("qk_layernorm", (False,), False),
-    flag("tie_word_embeddings", False),
 )
 
 TENSORS = (
-    *EMBEDDINGS,
     Tensor("lm_head.bias", "vocabulary.bias", ("vocabulary",)),
-    *attention(ATTENTION, always, output="dense"),
-    *two_maps(MLP, "fc1", "fc2"),
-    *gains_and_biases((LAYER + "input_layernorm", "block.norm_1"), ("model.final_layernorm", "final_norm")),
+    *attention(always, output="dense"),
+    *two_maps("fc1", "fc2"),
+    *norm(LAYER + "input_layernorm", "block.norm_1"),
+    *norm("model.final_layernorm", "final_norm"),
 )
 
-PHI = Family(
+PHI = decoder_family(
     "Phi",
     ("phi",),
-    "model.",
     KEYS,
     TENSORS,
-    sizes,
     Decoder(
         layer_norm,
         rotation(share=0.5),
@@ -64,39 +61,23 @@ PHI = Family(
         is_gated=False,
     ).layer,
     norm_after_layers("layer", "layer_norm_eps"),
-    is_tied,
-    IGNORED,
 )
 
 PHI3_KEYS = (
-    *size_keys(),
-    *(key for key in ROPE_KEYS if key.name != "original_max_position_embeddings"),
+    *(key for key in decoder_keys(4096) if key.name != "original_max_position_embeddings"),
     whole("original_max_position_embeddings", 4096),
-    whole("max_position_embeddings", 4096),
-    activation_key("silu"),
     positive("rms_norm_eps", 1e-5),
     whole("sliding_window", None),
     one_of("attention_bias", (False,), False),
-    flag("tie_word_embeddings", False),
 )
 
 PHI3_TENSORS = (
-    *EMBEDDINGS,
     *fused(ATTENTION + "qkv_proj", QKV, ("q", "kv", "kv"), "q+2kv"),
-    *product(ATTENTION + "o_proj", "projections.output", ("d", "q")),
-    *fused_gate(MLP),
-    *gains(*BEFORE_EACH_HALF),
+    *linear(ATTENTION + "o_proj", "projections.output", ("d", "q"), never),
+    *fused_gate(),
+    *gains(),
 )
 
-PHI3 = Family(
-    "Phi-3",
-    ("phi3",),
-    "model.",
-    PHI3_KEYS,
-    PHI3_TENSORS,
-    sizes,
-    Decoder(position=rotation(share=1.0)).layer,
-    norm_after_layers("rms", "rms_norm_eps"),
-    is_tied,
-    IGNORED,
+PHI3 = decoder_family(
+    "Phi-3", ("phi3",), PHI3_KEYS, PHI3_TENSORS, Decoder(position=rotation(share=1.0)).layer
 )

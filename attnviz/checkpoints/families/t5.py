@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from attnviz.checkpoints.families.common import is_tied, is_untied
 from attnviz.checkpoints.families.family import (
     Around,
     Config,
@@ -18,6 +17,9 @@ from attnviz.checkpoints.families.family import (
     Sizes,
     Tensor,
     flag,
+    is_tied,
+    is_untied,
+    never,
     one_of,
     positive,
     transposed,
@@ -212,19 +214,7 @@ def around(config: Config) -> Around:
     return Around(final_norm=norm, encoder_norm=norm, logit_scale=scale)
 
 
-T5 = Family(
-    "T5",
-    ("t5",),
-    "",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
-    encoder_layer,
-)
+T5 = Family("T5", ("t5",), "", KEYS, TENSORS, sizes, layer, around, IGNORED, encoder_layer)
 
 
 def _alone(row: Tensor) -> Tensor:
@@ -255,7 +245,7 @@ T5_ENCODER = Family(
     encoder_sizes,
     encoder_layer,
     encoder_around,
-    lambda config: False,
     IGNORED,
     architectures=("T5EncoderModel", "T5ForTokenClassification"),
+    is_tied=never,
 )

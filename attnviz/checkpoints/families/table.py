@@ -4,45 +4,35 @@ from __future__ import annotations
 
 from attnviz.checkpoints.families.albert import ALBERT
 from attnviz.checkpoints.families.bart import BART, MARIAN
-from attnviz.checkpoints.families.bert import BERT
+from attnviz.checkpoints.families.bert import BERT, ELECTRA, ROBERTA
 from attnviz.checkpoints.families.bloom import BLOOM
 from attnviz.checkpoints.families.clip import CLIP_TEXT, CLIP_VISION, SIGLIP_TEXT, SIGLIP_VISION
 from attnviz.checkpoints.families.cohere import COHERE, COHERE2
 from attnviz.checkpoints.families.deberta_v2 import DEBERTA_V2
 from attnviz.checkpoints.families.deepseek import DEEPSEEK_V2, DEEPSEEK_V3
-from attnviz.checkpoints.families.diffllama import DIFFLLAMA
-from attnviz.checkpoints.families.dinov2 import DINOV2
 from attnviz.checkpoints.families.distilbert import DISTILBERT
-from attnviz.checkpoints.families.electra import ELECTRA
-from attnviz.checkpoints.families.experts import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE
+from attnviz.checkpoints.families.experts import MIXTRAL, OLMOE, QWEN2_MOE, QWEN3_MOE, QWEN3_NEXT
 from attnviz.checkpoints.families.falcon import FALCON
 from attnviz.checkpoints.families.family import Family
-from attnviz.checkpoints.families.gemma import GEMMA
-from attnviz.checkpoints.families.gemma2 import GEMMA2, GEMMA3
+from attnviz.checkpoints.families.gemma import GEMMA, GEMMA2, GEMMA3
 from attnviz.checkpoints.families.glm import GLM, GLM4
-from attnviz.checkpoints.families.gpt2 import GPT2
-from attnviz.checkpoints.families.gpt_bigcode import GPT_BIGCODE
+from attnviz.checkpoints.families.gpt2 import GPT2, GPT_BIGCODE
 from attnviz.checkpoints.families.gpt_neo import GPT_NEO
 from attnviz.checkpoints.families.gpt_neox import GPT_NEOX
 from attnviz.checkpoints.families.gpt_oss import GPT_OSS
 from attnviz.checkpoints.families.gptj import GPTJ
-from attnviz.checkpoints.families.granite import GRANITE
-from attnviz.checkpoints.families.llama import LLAMA, MISTRAL
+from attnviz.checkpoints.families.llama import DIFFLLAMA, GRANITE, LLAMA, MISTRAL, OLMO2, SMOLLM3
 from attnviz.checkpoints.families.llama4 import LLAMA4
 from attnviz.checkpoints.families.modernbert import MODERNBERT
 from attnviz.checkpoints.families.mpt import MPT
 from attnviz.checkpoints.families.nemotron import ARCEE, NEMOTRON
-from attnviz.checkpoints.families.olmo2 import OLMO2
 from attnviz.checkpoints.families.opt import OPT
 from attnviz.checkpoints.families.phi import PHI, PHI3
 from attnviz.checkpoints.families.qwen import QWEN2, QWEN3
-from attnviz.checkpoints.families.qwen3_next import QWEN3_NEXT
-from attnviz.checkpoints.families.roberta import ROBERTA
-from attnviz.checkpoints.families.smollm3 import SMOLLM3
 from attnviz.checkpoints.families.stablelm import STABLELM
 from attnviz.checkpoints.families.starcoder2 import STARCODER2
 from attnviz.checkpoints.families.t5 import T5, T5_ENCODER
-from attnviz.checkpoints.families.vit import VIT
+from attnviz.checkpoints.families.vit import DINOV2, VIT
 from attnviz.checkpoints.families.whisper import WHISPER
 from attnviz.checkpoints.families.xlnet import XLNET
 

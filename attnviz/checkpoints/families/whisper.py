@@ -7,9 +7,8 @@ arXiv:2212.04356; keys and names as in `transformers`, models/whisper.
 from __future__ import annotations
 
 from attnviz.checkpoints.families.bart import EPS, SHARED_KEYS, bart_heads
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied, share_of_each_head
-from attnviz.checkpoints.families.decoder import gains_and_biases, never, product
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Config,
     Family,
@@ -17,7 +16,12 @@ from attnviz.checkpoints.families.family import (
     Sizes,
     Tensor,
     always,
+    is_untied,
+    linear,
+    never,
+    norm,
     one_of,
+    share_of_each_head,
     transposed,
     unread,
     whole,
@@ -59,9 +63,9 @@ def _attention(stem: str, place: str) -> tuple[Tensor, ...]:
         *(
             tensor
             for name, role, has_bias in _ROLES
-            for tensor in product(f"{stem}.{name}", f"{place}projections.{role}", ("d", "d"), has_bias)
+            for tensor in linear(f"{stem}.{name}", f"{place}projections.{role}", ("d", "d"), has_bias)
         ),
-        *gains_and_biases((f"{stem}_layer_norm", f"{place}block.norm_1")),
+        *norm(f"{stem}_layer_norm", f"{place}block.norm_1"),
     )
 
 
@@ -69,9 +73,9 @@ def _feed_forward(stem: str, place: str, hidden: str) -> tuple[Tensor, ...]:
     """The second half of a layer: its two maps and its norm."""
     inside = f"{place}block.feed_forward."
     return (
-        *product(stem + "fc1", inside + "up", (hidden, "d"), always),
-        *product(stem + "fc2", inside + "down", ("d", hidden), always),
-        *gains_and_biases((stem + "final_layer_norm", f"{place}block.norm_2")),
+        *linear(stem + "fc1", inside + "up", (hidden, "d")),
+        *linear(stem + "fc2", inside + "down", ("d", hidden)),
+        *norm(stem + "final_layer_norm", f"{place}block.norm_2"),
     )
 
 
@@ -89,13 +93,13 @@ TENSORS = (
     Tensor("model.encoder.embed_positions.weight", "encoder.0.position.table", ("frames", "d")),
     *_attention(_IN + "self_attn", "encoder."),
     *_feed_forward(_IN, "encoder.", "encoder_hidden"),
-    *gains_and_biases(("model.encoder.layer_norm", "encoder_norm")),
+    *norm("model.encoder.layer_norm", "encoder_norm"),
     Tensor("model.decoder.embed_tokens.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor("model.decoder.embed_positions.weight", "position.table", ("positions", "d")),
     *_attention(_OUT + "self_attn", ""),
     *_attention(_OUT + "encoder_attn", "cross."),
     *_feed_forward(_OUT, "cross.", "hidden"),
-    *gains_and_biases(("model.decoder.layer_norm", "final_norm")),
+    *norm("model.decoder.layer_norm", "final_norm"),
     Tensor("proj_out.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )
 
@@ -172,7 +176,6 @@ WHISPER = Family(
     sizes,
     layer,
     around,
-    is_tied,
     IGNORED,
     encoder_layer,
     signal=SOUND,

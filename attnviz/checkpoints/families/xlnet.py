@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnviz.checkpoints.families.bert import layer_norm, linear, norm
-from attnviz.checkpoints.families.common import ACTIVATIONS, is_tied, is_untied
+from attnviz.checkpoints.families.bert import layer_norm
 from attnviz.checkpoints.families.family import (
+    ACTIVATIONS,
     Around,
     Array,
     Config,
@@ -20,7 +20,12 @@ from attnviz.checkpoints.families.family import (
     Ignored,
     Sizes,
     Tensor,
+    activation_key,
     flag,
+    is_tied,
+    is_untied,
+    linear,
+    norm,
     one_of,
     positive,
     transposed,
@@ -41,7 +46,7 @@ KEYS = (
     whole("n_head"),
     whole("d_inner"),
     whole("d_head", None),
-    one_of("ff_activation", tuple(ACTIVATIONS), "gelu"),
+    activation_key("gelu", "ff_activation"),
     one_of("attn_type", ("bi", "uni"), "bi"),
     positive("layer_norm_eps", 1e-12),
     one_of("bi_data", (False,), False),
@@ -85,10 +90,8 @@ TENSORS = (
     Tensor(_ATTENTION + "r_w_bias", "position.u", ("heads", "d_head")),
     Tensor(_ATTENTION + "r_r_bias", "position.v", ("heads", "d_head")),
     *norm(_ATTENTION + "layer_norm", "block.norm_1"),
-    *linear(_LAYER + "ff.layer_1", "block.feed_forward.up", "block.feed_forward.up_bias", ("hidden", "d")),
-    *linear(
-        _LAYER + "ff.layer_2", "block.feed_forward.down", "block.feed_forward.down_bias", ("d", "hidden")
-    ),
+    *linear(_LAYER + "ff.layer_1", "block.feed_forward.up", ("hidden", "d")),
+    *linear(_LAYER + "ff.layer_2", "block.feed_forward.down", ("d", "hidden")),
     *norm(_LAYER + "ff.layer_norm", "block.norm_2"),
     Tensor("lm_loss.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
     Tensor("lm_loss.bias", "vocabulary.bias", ("vocabulary",)),
@@ -140,15 +143,4 @@ def around(config: Config) -> Around:
     return Around()
 
 
-XLNET = Family(
-    "XLNet",
-    ("xlnet",),
-    "transformer.",
-    KEYS,
-    TENSORS,
-    sizes,
-    layer,
-    around,
-    is_tied,
-    IGNORED,
-)
+XLNET = Family("XLNet", ("xlnet",), "transformer.", KEYS, TENSORS, sizes, layer, around, IGNORED)

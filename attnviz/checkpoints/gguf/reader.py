@@ -21,10 +21,10 @@ from attnviz.checkpoints.gguf.architectures import (
     Change,
     Config,
     as_stored,
+    check_metadata,
     transposed,
 )
 from attnviz.checkpoints.gguf.header import Entry, Header, read_header
-from attnviz.checkpoints.gguf.metadata import check
 from attnviz.checkpoints.gguf.rotation import DIVISORS, WIDTHS, scaling
 from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
 from attnviz.checkpoints.reader import (
@@ -126,7 +126,7 @@ def read_gguf(path: Path) -> Checkpoint:
     """
     try:
         header = read_header(path)
-        check(header.metadata)
+        check_metadata(header.metadata)
         architecture = _architecture(header.metadata)
         config = _config(path, architecture, header)
         tensors = _tensors(path, architecture, header, config)

@@ -20,7 +20,7 @@ from attnviz.checkpoints.tokenizers.converter import (
     with_ends,
     word_piece,
 )
-from attnviz.core.bpe import SPACE
+from attnviz.core.piece_kinds import SPACE
 from attnviz.errors import FieldError, must_be, whole_number
 
 _STEM = "tokenizer.ggml."

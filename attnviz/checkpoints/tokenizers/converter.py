@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from attnviz.core.bpe import SPACE
+from attnviz.core.piece_kinds import SPACE
 
 Json = dict[str, Any]
 

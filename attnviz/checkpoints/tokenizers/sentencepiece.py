@@ -11,14 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from attnviz.checkpoints.tokenizers.converter import (
-    Added,
-    Json,
-    spaced_pairs,
-    unigram,
-    with_added,
-    with_ends,
-)
+from attnviz.checkpoints.tokenizers.converter import Added, Json, spaced_pairs, unigram, with_added, with_ends
 from attnviz.errors import FieldError, InputError, Message, among
 
 _PIECES, _TRAINER, _NORMALIZER = 1, 2, 3

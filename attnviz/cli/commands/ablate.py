@@ -6,8 +6,7 @@ from argparse import ArgumentParser, Namespace
 
 from msgspec.structs import replace
 
-from attnviz.cli.command import Command
-from attnviz.cli.condition import Condition
+from attnviz.cli.command import Command, Condition
 from attnviz.cli.options import Count, add_document, add_target, document, print_table
 from attnviz.core.text import number
 from attnviz.i18n import N_, _

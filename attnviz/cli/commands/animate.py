@@ -5,19 +5,17 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command
-from attnviz.cli.condition import OUTPUT, Condition
-from attnviz.cli.options import add_document, command_line, document, head, notice, number_option, written
+from attnviz.cli.command import OUTPUT, Command, Condition
+from attnviz.cli.options import add_document, document, head, notice, number_option, recorded, written
 from attnviz.cli.picture import (
     OF_THE_PICTURE,
     add_gradient,
     add_picture,
     computed,
     drawn_kind,
+    style,
     subject_of,
 )
-from attnviz.cli.style import style
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.i18n import N_, _
 
@@ -75,7 +73,7 @@ def run(options: Namespace) -> int:
     )
     progress = Progress(never_cancelled, _report)
     drawn_frames = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
-    sequence, record = Sequence(drawn_frames, kind, look), record_of(subject.document(known), command_line())
+    sequence, record = Sequence(drawn_frames, kind, look), recorded(subject.document(known))
     sequence.figure(0)  # what cannot be drawn is an error of an option, not of the file
     if sequence.without is not None:
         notice(sequence.without)

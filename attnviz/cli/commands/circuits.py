@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command, Named
-from attnviz.cli.condition import OUTPUT, Condition
+from attnviz.cli.command import OUTPUT, Command, Condition, Named
 from attnviz.cli.options import (
     Count,
     add_document,
-    command_line,
     document,
     execute,
     notice,
     place,
     print_table,
+    recorded,
     written,
 )
-from attnviz.cli.style import add_style, style
+from attnviz.cli.picture import add_style, style
 from attnviz.core.text import number
 from attnviz.errors import about, suffix_error
 from attnviz.figures.files import FORMATS
@@ -85,7 +83,7 @@ def run(options: Namespace) -> int:
         print_table([words, *((name(one), name(two), number(value, 3)) for one, two, value in pairs)])
         return 0
     from attnviz.figures import save_figure
-    from attnviz.figures.circuit import circuit_csv, circuit_figure
+    from attnviz.figures.kinds.pairs import circuit_csv, circuit_figure
     from attnviz.figures.subject import Subject
     from attnviz.model.io.carriers.table import files_carrying
     from attnviz.model.io.files import replace_files
@@ -93,7 +91,7 @@ def run(options: Namespace) -> int:
     subject = Subject(
         execute(known, options), known.view, title=as_shown(known.title), caption=as_shown(known.caption)
     )
-    record = record_of(subject.document(known), command_line())
+    record = recorded(subject.document(known))
     if Path(options.output).suffix.lower() == CSV_SUFFIX:
         files = files_carrying(circuit_csv(pairs), Path(options.output), record)
         written(options.output, lambda: replace_files(files))

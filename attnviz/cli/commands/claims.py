@@ -11,8 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.cli.command import Command
-from attnviz.cli.condition import Condition
+from attnviz.cli.command import Command, Condition
 from attnviz.cli.options import add_document, document, execute
 from attnviz.core.text import in_json, visible
 from attnviz.i18n import N_, _, current_language

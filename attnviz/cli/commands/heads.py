@@ -9,8 +9,7 @@ from argparse import ArgumentParser, Namespace
 
 from msgspec.structs import replace
 
-from attnviz.cli.command import Command
-from attnviz.cli.condition import Condition
+from attnviz.cli.command import Command, Condition
 from attnviz.cli.options import Count, add_document, document, execute, notice, print_table
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.text import number

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from attnviz.cli.command import Command, Named
-from attnviz.cli.condition import Condition
+from attnviz.cli.command import Command, Condition, Named
 from attnviz.cli.options import written
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.condition import Condition
-from attnviz.cli.options import command_line, written
+from attnviz.cli.command import Command, Condition, Named, Refused
+from attnviz.cli.options import recorded, written
 from attnviz.core.text import visible
 from attnviz.errors import about, message_of, verbatim
 from attnviz.gui.panels.table import PANEL_NAMES
@@ -95,7 +93,7 @@ def export(lesson: Lesson, options: Namespace) -> int:
     language = current_language()
     computed = sheets(lesson, language, load_preset, execute)
     data = WRITERS[suffix](lesson, computed, options.slides)
-    data = carrying(data, suffix, record_of(first_document(lesson, language, computed), command_line()))
+    data = carrying(data, suffix, recorded(first_document(lesson, language, computed)))
     written(options.output, lambda: replace_file(Path(options.output), data))
     return 0
 

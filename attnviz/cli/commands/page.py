@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import add_document, command_line, document, execute, written
+from attnviz.cli.options import add_document, document, execute, recorded, written
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def run(options: Namespace) -> int:
     # The picture grows with the steps: it needs the numbers of the tokens that were generated.
     whole = known if decoding is None else replace(known, experiment=decoding.experiment)
     trace = execute(whole, options)
-    record = record_of(known, command_line())
+    record = recorded(known)
     written(options.output, lambda: save_page(known, trace, options.output, decoding, record))
     return 0
 

@@ -6,10 +6,8 @@ import re
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command, Named
-from attnviz.cli.condition import Condition
-from attnviz.cli.options import add_document, command_line, document, written
+from attnviz.cli.command import Command, Condition, Named
+from attnviz.cli.options import add_document, document, recorded, written
 from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.figures.palette import PALETTES
 from attnviz.i18n import N_, _
@@ -62,7 +60,7 @@ def run(options: Namespace) -> int:
         raise Named(EMPTY[options.panel])
     asked = Asked(options.panel, options.theme, size, options.engine, options.device, first)
     suffix = output.suffix.lower()
-    data = carrying(panel_bytes(known, asked, suffix[1:]), suffix, record_of(known, command_line()))
+    data = carrying(panel_bytes(known, asked, suffix[1:]), suffix, recorded(known))
     written(options.output, lambda: replace_file(output, data))
     return 0
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command
-from attnviz.cli.condition import Condition
-from attnviz.cli.options import add_document, command_line, document, head, notice, written
+from attnviz.cli.command import Command, Condition
+from attnviz.cli.options import add_document, document, head, notice, recorded, written
 from attnviz.cli.picture import (
     OF_THE_PICTURE,
     OF_THE_STATE_A,
@@ -21,9 +19,9 @@ from attnviz.cli.picture import (
     computed,
     drawn_kind,
     other_of,
+    style,
     subject_of,
 )
-from attnviz.cli.style import style
 from attnviz.errors import FieldError, whole_number
 from attnviz.figures.kinds.table import UNFOLLOWED
 from attnviz.i18n import N_, _
@@ -62,7 +60,7 @@ def run(options: Namespace) -> int:
         alignment=options.align,
     )
     figure = figure_of(kind, subject, look, notice)
-    record = record_of(subject.document(known), command_line())
+    record = recorded(subject.document(known))
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
 

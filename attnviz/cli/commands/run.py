@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command, Named
-from attnviz.cli.options import add_document, command_line, document, execute, sites, stages, written
+from attnviz.cli.options import add_document, document, execute, recorded, sites, stages, written
 from attnviz.core.text import number, visible
 from attnviz.errors import about, suffix_error
 from attnviz.i18n import N_, _
@@ -56,7 +55,7 @@ def run(options: Namespace) -> int:
     if output is None:
         _print_stages(trace, of_sites, chosen)
         return 0
-    record = record_of(known, command_line())
+    record = recorded(known)
     written(
         output, lambda: save_arrays(trace, chosen, output, sites=of_sites, more=parameters, record=record)
     )

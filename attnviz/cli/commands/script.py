@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnviz.checkpoints.stories import record_of
 from attnviz.cli.command import Command
-from attnviz.cli.options import DOC_HELP, add_text, command_line, document, named_stages, written
+from attnviz.cli.options import DOC_HELP, add_text, document, named_stages, recorded, written
 from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
@@ -58,7 +57,7 @@ def run(options: Namespace) -> int:
         return 0
     suffixes = (NOTEBOOK,) if options.notebook else (SCRIPT, NOTEBOOK)
     written(options.output, lambda: check_suffix(Path(options.output), suffixes))
-    record = record_of(known, command_line())
+    record = recorded(known)
     written(options.output, lambda: save_script(known, options.output, library, wanted, record))
     return 0
 

@@ -6,8 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from attnviz.cli.command import Command, Named, Refused
-from attnviz.cli.condition import Condition
+from attnviz.cli.command import Command, Condition, Named, Refused
 from attnviz.cli.options import Count, print_table
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named

@@ -7,10 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from attnviz.checkpoints.stories import record_of
-from attnviz.cli.command import Command, Named
-from attnviz.cli.condition import Condition
-from attnviz.cli.options import add_document, command_line, document, written
+from attnviz.cli.command import Command, Condition, Named
+from attnviz.cli.options import add_document, document, recorded, written
 from attnviz.cli.options import head as parse_head
 from attnviz.cli.picture import (
     OF_THE_STATE_A,
@@ -57,7 +55,7 @@ def run(options: Namespace) -> int:
     from attnviz.model.io.files import replace_files
     from attnviz.model.io.tables import Table, table_bytes
     from attnviz.model.stages import STAGE_BY_ID
-    from attnviz.study.contrast.table import contrast_csv
+    from attnviz.study.contrast.contrast import contrast_csv
 
     row, digits, chosen = _format(options), _digits(options.digits), parse_head(options.head)
     if chosen == "all":
@@ -78,7 +76,7 @@ def run(options: Namespace) -> int:
     if options.output is None:
         sys.stdout.write(data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n"))
     else:
-        record = record_of(subject.document(known), command_line())
+        record = recorded(subject.document(known))
         files = files_carrying(data, Path(options.output), record)
         written(options.output, lambda: replace_files(files))
     return 0

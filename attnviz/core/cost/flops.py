@@ -95,11 +95,11 @@ def _projections(bill: Bill, a: Architecture, tokens: _Factors, kv_tokens: _Fact
             bill.term("q", _TWO, *tokens, d_q_c if latent.d_q_c else d_model, h, d_qk, layers)
         _compressed(bill, a, kv_tokens)
         up = (("up_key", "d_nope", latent.d_nope), ("up_value", "d_v", latent.d_v))
-        made = [row for row in up if row[0] not in a.identities]
-        if made:
-            symbol = " + ".join(name for _role, name, _width in made)
+        computed = [row for row in up if row[0] not in a.identities]
+        if computed:
+            symbol = " + ".join(name for _role, name, _width in computed)
             per_head = Factor(
-                f"({symbol})" if len(made) > 1 else symbol, sum(width for *_names, width in made)
+                f"({symbol})" if len(computed) > 1 else symbol, sum(width for *_names, width in computed)
             )
             d_c = Factor("d_c", latent.d_c)
             bill.term(_("k, v from the latent"), _TWO, *kv_tokens, d_c, h, per_head, layers)
@@ -118,11 +118,11 @@ def _compressed(bill: Bill, a: Architecture, tokens: _Factors) -> None:
     latent = a.latent
     assert latent is not None
     parts = (("down", "d_c", latent.d_c), ("rope_key", "d_rope", latent.d_rope))
-    made = [part for part in parts if part[0] not in a.identities and part[2]]
-    if not made or not tokens:
+    computed = [part for part in parts if part[0] not in a.identities and part[2]]
+    if not computed or not tokens:
         return
-    symbol = " + ".join(name for _role, name, _width in made)
-    width = Factor(f"({symbol})" if len(made) > 1 else symbol, sum(size for *_names, size in made))
+    symbol = " + ".join(name for _role, name, _width in computed)
+    width = Factor(f"({symbol})" if len(computed) > 1 else symbol, sum(size for *_names, size in computed))
     d_in = Factor("d_memory", a.d_memory) if a.n_memory else Factor("d_model", a.d_model)
     bill.term(_("latent"), _TWO, *tokens, d_in, width, Factor("L", a.layers))
 

@@ -129,15 +129,15 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     latent = a.latent or Latent.of_heads(a.d_head)
     w = a.window or 4096
     mha = replace(plain, n_kv_heads=a.n_heads)
-    found = [("MHA", _mha_label(a), mha)]
+    rows = [("MHA", _mha_label(a), mha)]
     if 1 < g < a.n_heads:
-        found.append(("GQA", _("GQA, {count} KV heads").format(count=g), replace(plain, n_kv_heads=g)))
-    found.append(("MQA", _("MQA, 1 KV head"), replace(plain, n_kv_heads=1)))
+        rows.append(("GQA", _("GQA, {count} KV heads").format(count=g), replace(plain, n_kv_heads=g)))
+    rows.append(("MQA", _("MQA, 1 KV head"), replace(plain, n_kv_heads=1)))
     mla = _("MLA, {d_c} + {d_rope} numbers").format(d_c=latent.d_c, d_rope=latent.d_rope)
-    found.append(("MLA", mla, replace(plain, latent=latent)))
+    rows.append(("MLA", mla, replace(plain, latent=latent)))
     windowed = replace(a, window=w, windowed_layers=a.layers)
-    found.append(("window", _("window of {count}, every layer").format(count=f"{w:,}"), windowed))
-    return tuple(found)
+    rows.append(("window", _("window of {count}, every layer").format(count=f"{w:,}"), windowed))
+    return tuple(rows)
 
 
 def _mha_label(a: Architecture) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 
 from attnviz.core.cost import flops as cost_flops
 from attnviz.core.cost import lines as cost
@@ -82,14 +83,14 @@ def laid_out(stack: Stack) -> tuple[tuple[str, str, Stack], ...]:
 
     An attention that cannot have a layout keeps its own; the label is that of the first that has it.
     """
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     tables = [{id_: other for id_, _label, other in layouts(a)} for a in stack]
     for a in stack:
         for id_, label, _other in layouts(a):
-            found.setdefault(id_, label)
-    order = [id_ for id_ in ("MHA", "GQA", "MQA", "MLA", "window") if id_ in found]
+            labels.setdefault(id_, label)
+    order = [id_ for id_ in ("MHA", "GQA", "MQA", "MLA", "window") if id_ in labels]
     return tuple(
-        (id_, found[id_], tuple(table.get(id_, a) for a, table in zip(stack, tables, strict=True)))
+        (id_, labels[id_], tuple(table.get(id_, a) for a, table in zip(stack, tables, strict=True)))
         for id_ in order
     )
 
@@ -162,15 +163,34 @@ def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) ->
     totals = []
     for a in stack:
         lines.append(Line(a.name, kind="title"))
-        found = billed(a)
-        totals.append(total(found))
-        notes |= dict.fromkeys(line for line in found if line.kind == "note")
+        lines_of_one = billed(a)
+        totals.append(total(lines_of_one))
+        notes |= dict.fromkeys(line for line in lines_of_one if line.kind == "note")
         lines += [
             line._replace(kind="part") if line.kind == "total" else line
-            for line in found
+            for line in lines_of_one
             if line.kind != "note"
         ]
     bill = Bill(lines[-1].unit)
     bill.title(_("Total"))
     bill.sum_of(label, totals, "total")
     return (*lines, *bill.lines, *notes)
+
+
+POINTS = 28
+
+Counts = tuple[tuple[int, int], ...]
+"""(n, quantity) pairs."""
+
+
+@lru_cache(maxsize=128)
+def counts(stack: Stack, curve: str, format_: Format, batch: int, most: int) -> Counts:
+    """(n, quantity) from one token to `most`, evenly spaced on a logarithmic axis; exact integers."""
+    places = sorted({round(most ** (i / (POINTS - 1))) for i in range(POINTS)})
+    if curve == "prefill":
+        return tuple((n, total(prefill(stack, n, batch))) for n in places)
+    if curve == "step":
+        return tuple((n, total(decode_step(stack, n, batch))) for n in places)
+    if curve == "stages":
+        return tuple((n, stage_bytes(stack, n, format_, batch)) for n in places)
+    return tuple((n, cache_bytes(stack, n, format_, batch)) for n in places)

@@ -21,7 +21,7 @@ from attnviz.model.gradient import Gradient, GradientSite, Target, cell_at, loca
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import TargetLoss, parsed
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import Trace
+from attnviz.model.trace import ANY_CELLS, Trace
 
 
 def backward(
@@ -95,6 +95,8 @@ def _parameters(engine: Engine, made: tuple[SiteRun, ...], pulled: dict[str, Sit
 
 class HeldGradients:
     """The gradients of a site, read by windows as those of a run."""
+
+    most_cells = ANY_CELLS
 
     def __init__(self, site: SiteGradients) -> None:
         self.site, self.stages = site, site.present

@@ -20,6 +20,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.positions import Position
 from attnviz.model.spec.site import Place
+from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import MASKED_STAGES
 
 MAX_STEPS = 100_000
@@ -178,7 +179,7 @@ def _of_existing_keys(edit: Edit, steps: int) -> tuple[Edit, ...]:
     is_later = edit.column is None or edit.column > edit.position
     if edit.stage not in MASKED_STAGES or not is_later or edit.position >= steps:
         return (edit,)
-    blocked = -math.inf if edit.stage == "masked" else 0.0
+    blocked = -math.inf if STAGE_BY_ID[edit.stage].is_infinite else 0.0
     if edit.applied(blocked, 0) == blocked:  # as the mask leaves it
         return (edit,)
     keys = range(edit.position + 1) if edit.column is None else ()

@@ -17,7 +17,8 @@ from attnviz.model.scalings import pair_frequencies
 from attnviz.model.sites.sites import places, record_at, sites, with_records
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
-from attnviz.model.spec.positions import NoScaling, Rope
+from attnviz.model.spec.positions import Rope
+from attnviz.model.spec.scalings import NoScaling
 from attnviz.model.spec.site import Place
 
 

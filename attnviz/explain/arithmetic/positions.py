@@ -9,12 +9,7 @@ import numpy as np
 
 from attnviz.explain.arithmetic.scores import below
 from attnviz.i18n import _
-from attnviz.model.positions import (
-    bucket_table,
-    buckets,
-    learned_table,
-    slopes_of,
-)
+from attnviz.model.positions import bucket_table, buckets, learned_table, slopes_of
 from attnviz.model.reading import Reading, stage_symbol
 from attnviz.model.spec.positions import Alibi, Learned, Sinusoidal, T5Buckets
 from attnviz.model.spec.view import Cell

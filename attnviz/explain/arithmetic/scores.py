@@ -11,12 +11,7 @@ from attnviz.model.reading import Reading
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import inputs
 from attnviz.operations.operation import Addend
-from attnviz.operations.terms import (
-    Text,
-    constant,
-    guarded,
-    words,
-)
+from attnviz.operations.terms import Text, constant, guarded, words
 
 
 def below(reading: Reading, cell: Cell) -> Cell:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from msgspec.structs import replace
 
+from attnviz.core.matrix import cells
 from attnviz.core.phrases import sequenced
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.explain.gradients.local import Use, corner, derivatives
@@ -226,7 +227,7 @@ def _use(site: GradientSite, region: Region, cell: Cell) -> Use:
 def _part(site: GradientSite, use: Use) -> _Part:
     gradients = np.stack(
         [
-            np.asarray(site.window(use.stage, head), dtype=np.float64)[np.ix_(use.rows, use.columns)]
+            cells(site.matrix(use.stage, head), *np.ix_(use.rows, use.columns)).astype(np.float64)
             for head in use.heads
         ]
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.core.matrix import cells
 from attnviz.core.positions import sinusoidal
 from attnviz.i18n import _
 from attnviz.model.binding import bind, normaliser_of
@@ -66,8 +67,7 @@ class Sum:
         found = np.empty(len(self.rows))
         for head in np.unique(self.heads):
             mine = self.heads == head
-            array = np.asarray(site.window(self.stage, int(head)), dtype=np.float64)
-            found[mine] = array[self.rows[mine], self.columns[mine]]
+            found[mine] = cells(site.matrix(self.stage, int(head)), self.rows[mine], self.columns[mine])
         return found
 
     def total(self, site: GradientSite) -> float:
@@ -368,12 +368,13 @@ def _every(reading: Reading) -> Floats:
 def _subtracted(reading: Reading, pairs: Sum, other: int) -> Factor:
     """Minus the weights of the partner that is subtracted."""
     source = inputs(reading.site.map, reading.site.stages)[0]
-    weights = np.nan_to_num(np.asarray(reading.site.window(source, other), dtype=np.float64), nan=0.0)
+    own = cells(reading.site.matrix(source, other), pairs.rows, pairs.columns)
+    weights = np.nan_to_num(own.astype(np.float64), nan=0.0)
 
     def called(index: int) -> str:
         return f"−{reading.full_name(Cell(source, int(pairs.rows[index]), int(pairs.columns[index]), other))}"
 
-    return Factor("(−w₂)", -weights[pairs.rows, pairs.columns], called)
+    return Factor("(−w₂)", -weights, called)
 
 
 def _of_lambda(name: str) -> Rule:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from attnviz.core.text import columns
 from attnviz.explain.scripts.library import Library
 from attnviz.i18n import _
-from attnviz.model.sites.axes import stage_shape
-from attnviz.model.sites.stages import Stages
+from attnviz.model.sites.stages import Stages, stage_shape
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import inputs
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from attnviz.explain.scripts.code import note
 from attnviz.explain.scripts.library import Library
 from attnviz.i18n import N_
-from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID

@@ -14,9 +14,8 @@ from attnviz.explain.scripts.stages import stage_code
 from attnviz.explain.scripts.storage import Storage
 from attnviz.i18n import N_, _
 from attnviz.model.io.titles import as_shown
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, places
-from attnviz.model.sites.stages import Stages, site_stages
+from attnviz.model.sites.stages import Stages, site_stages, stage_shape
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment

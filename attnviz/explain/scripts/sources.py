@@ -22,9 +22,9 @@ from attnviz.model.spec.parts import (
     Vectors,
     is_transposed,
 )
-from attnviz.model.spec.positions import DrawnTable, WrittenTable
 from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.weights import WEIGHT_BY_PATH
 
 WIDEST, MOST_ROWS = 100, 64

@@ -24,8 +24,7 @@ from attnviz.explain.scripts.rotation import define_angles
 from attnviz.explain.scripts.sources import parameter, table, vectors
 from attnviz.i18n import _
 from attnviz.model.binding import bind
-from attnviz.model.sites.axes import stage_shape
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 

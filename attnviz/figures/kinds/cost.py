@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from attnviz.core.cost.curves import counts
 from attnviz.core.cost.memory import FORMAT_BY_ID
-from attnviz.core.cost.stack import Stack, laid_out
+from attnviz.core.cost.stack import Stack, counts, laid_out
 from attnviz.core.shades import Shades, head_color
 from attnviz.explain.architectures import stack_of
 from attnviz.figures.chart import GREY_DASHES, Chart, Curve, chart_drawing

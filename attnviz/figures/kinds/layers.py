@@ -9,9 +9,9 @@ from typing import Any
 from attnviz.core.shades import head_color
 from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
-from attnviz.figures.all_sites import shared_stages
 from attnviz.figures.content import Content, Scale, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest
+from attnviz.figures.kinds.sites import shared_stages
 from attnviz.figures.layout import BAR, GAP, LEAST_BAR, MARGIN, NAME
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnviz.core.text import elide, number, visible
-from attnviz.figures.fonts import middle, number_font, text_font, widest
+from attnviz.core.text import elide, number, spreadsheet_text, visible
+from attnviz.figures.fonts import drawing, middle, number_font, text_font, widest
 from attnviz.figures.layout import GAP, MARGIN
 from attnviz.figures.palette import colors
-from attnviz.figures.sheet import Drawing
+from attnviz.figures.sheet import Drawing, sheet_of
 from attnviz.figures.style import Style
+from attnviz.figures.subject import Subject
+from attnviz.i18n import _
+from attnviz.model.sites.titles import site_title
+from attnviz.study.circuit_texts import NAMES, formula_of
 
 NATURAL, LEAST_BAR = 360.0, 40.0
 WORD = 8.0
@@ -59,3 +65,29 @@ def draw_pairs(pairs: Rows, title: str, says: str, style: Style) -> Drawing:
 
 def _shown(token: str) -> str:
     return elide(visible(token), LONGEST)
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def circuit_figure(pairs: Rows, kind: str, subject: Subject, style: Style) -> Figure:
+    """The pairs of the circuit `kind` of the subject's head, with its caption.
+
+    Raises `ValueError` for a width that is too small.
+    """
+    of_head = _("head {head}").format(head=subject.shown_view.head + 1)
+    title = f"{_(NAMES[kind])} · {site_title(subject.trace.experiment, subject.shown_site.name)} · {of_head}"
+    with drawing():
+        drawn = draw_pairs(pairs, title, formula_of(kind, subject.shown_site.experiment), style)
+        return sheet_of(drawn, subject.caption if style.caption else "", style)
+
+
+def circuit_csv(pairs: Rows) -> bytes:
+    """A line for each pair; a token that a spreadsheet would compute has an apostrophe before it."""
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow(("first", "second", "value"))
+    for first, second, value in pairs:
+        table.writerow((spreadsheet_text(first), spreadsheet_text(second), repr(value)))
+    return text.getvalue().encode("utf-8-sig", "backslashreplace")

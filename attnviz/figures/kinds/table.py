@@ -10,15 +10,21 @@ from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
 from attnviz.figures.kinds.cost import draw_cost
 from attnviz.figures.kinds.dials import draw_dials, why_no_dials
 from attnviz.figures.kinds.layers import draw_layers
+from attnviz.figures.kinds.lines import draw_lines
 from attnviz.figures.kinds.matrix import draw_heads, draw_stage
 from attnviz.figures.kinds.pipeline import draw_pipeline
 from attnviz.figures.kinds.plane import draw_plane
-from attnviz.figures.kinds.positions import draw_positions
+from attnviz.figures.kinds.positions import (
+    draw_depth,
+    draw_distance,
+    draw_norms,
+    draw_positions,
+    draw_slopes,
+    draw_temperature,
+)
 from attnviz.figures.kinds.rollout import draw_flow, draw_rollout, why_no_rollout
 from attnviz.figures.kinds.sites import draw_sites
-from attnviz.figures.kinds.slopes import draw_depth, draw_distance, draw_norms, draw_slopes, draw_temperature
 from attnviz.figures.kinds.step import draw_step, why_no_step
-from attnviz.figures.kinds.words import draw_lines
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject

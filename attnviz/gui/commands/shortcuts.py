@@ -6,20 +6,14 @@ import re
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QKeySequence
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QGridLayout,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from attnviz.core.phrases import enumerated
 from attnviz.gui.commands.actions import ACTIONS, MENUS
+from attnviz.gui.dialogs.dialog import Dialog
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.services.services import Services
 from attnviz.i18n import N_, _
 
 MOUSE: tuple[tuple[str, str], ...] = (
@@ -41,48 +35,41 @@ MOUSE: tuple[tuple[str, str], ...] = (
 )
 
 
-def show_shortcuts(window: QWidget) -> None:
-    """Show the list until it is closed."""
-    dialog = shortcuts_dialog(window)
-    dialog.exec()
-    dialog.deleteLater()
+class ShortcutsDialog(Dialog):
+    """The keys of the commands and of single widgets, and what the mouse does."""
 
-
-def shortcuts_dialog(window: QWidget) -> QDialog:
-    """The list itself."""
-    dialog = QDialog(window)
-    dialog.setObjectName("shortcuts_dialog")
-    dialog.setWindowTitle(_("Keyboard shortcuts"))
-    content = QWidget()
-    grid = QGridLayout(content)
-    grid.setHorizontalSpacing(3 * GRID)
-    grid.setVerticalSpacing(GRID // 2)
-    grid.setColumnStretch(1, 1)
-    for menu, title in MENUS:
-        rows = [row for row in ACTIONS if row.menu == menu and row.shortcuts]
-        if rows:
-            _section(grid, re.sub(r"\(&.\)|&", "", _(title)))  # without the letter that opens the menu
-        for row in rows:
-            keys = enumerated(
-                QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText) for key in row.shortcuts
-            )
-            _line(grid, keys, _(row.text).replace("…", ""), is_key=True)
-    _section(grid, _("Mouse and keys"))
-    for gesture, effect in MOUSE:
-        _line(grid, _(gesture), _(effect), is_key=False)
-    scroll = QScrollArea()
-    scroll.setWidgetResizable(True)
-    scroll.setWidget(content)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-    buttons.rejected.connect(dialog.reject)
-    column = QVBoxLayout(dialog)
-    column.addWidget(scroll)
-    column.addWidget(buttons)
-    margins = column.contentsMargins()
-    bar = scroll.verticalScrollBar().sizeHint().width() + 2 * scroll.frameWidth()
-    content.ensurePolished()
-    dialog.resize(content.sizeHint().width() + bar + margins.left() + margins.right() + GRID, 620)
-    return dialog
+    def __init__(self, window: QWidget, services: Services) -> None:
+        super().__init__(window, services, "shortcuts_dialog", N_("Keyboard shortcuts"))
+        content = QWidget()
+        grid = QGridLayout(content)
+        grid.setHorizontalSpacing(3 * GRID)
+        grid.setVerticalSpacing(GRID // 2)
+        grid.setColumnStretch(1, 1)
+        for menu, title in MENUS:
+            rows = [row for row in ACTIONS if row.menu == menu and row.shortcuts]
+            if rows:
+                _section(grid, re.sub(r"\(&.\)|&", "", _(title)))  # without the letter that opens the menu
+            for row in rows:
+                keys = enumerated(
+                    QKeySequence(key).toString(QKeySequence.SequenceFormat.NativeText)
+                    for key in row.shortcuts
+                )
+                _line(grid, keys, _(row.text).replace("…", ""), is_key=True)
+        _section(grid, _("Mouse and keys"))
+        for gesture, effect in MOUSE:
+            _line(grid, _(gesture), _(effect), is_key=False)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setWidget(content)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        column = QVBoxLayout(self)
+        column.addWidget(scroll)
+        column.addWidget(buttons)
+        margins = column.contentsMargins()
+        bar = scroll.verticalScrollBar().sizeHint().width() + 2 * scroll.frameWidth()
+        content.ensurePolished()
+        self.resize(content.sizeHint().width() + bar + margins.left() + margins.right() + GRID, 620)
 
 
 def _section(grid: QGridLayout, title: str) -> None:

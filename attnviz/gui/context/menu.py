@@ -37,17 +37,17 @@ class ContextMenus(QObject):
 
     def menu(self, target: Target) -> QMenu:
         """The menu of a target."""
-        made = QMenu(self._window)
-        made.setObjectName("context_menu")
-        made.aboutToHide.connect(made.deleteLater)
+        menu = QMenu(self._window)
+        menu.setObjectName("context_menu")
+        menu.aboutToHide.connect(menu.deleteLater)
         for row in ROWS:
             if row.applies(self._surface, target):
                 if row.separated:
-                    made.addSeparator()
-                action = made.addAction(row.text(self._surface, target).replace("&", "&&"))
+                    menu.addSeparator()
+                action = menu.addAction(row.text(self._surface, target).replace("&", "&&"))
                 action.setObjectName(f"context_{row.id}")
                 action.triggered.connect(partial(_run, row.run, self._surface, target))
-        return made
+        return menu
 
 
 def _run(run: object, surface: Surface, target: Target, checked: bool = False) -> None:

@@ -115,7 +115,7 @@ def _ask_loss_text(surface: Surface, target: Target) -> str:
 
 def _ask_loss(surface: Surface, target: Target) -> None:
     """The loss at this place becomes the target, and Gradients shows a bar for each token."""
-    from attnviz.gui.panels.gradients.panel import TOKENS, GradientsPanel
+    from attnviz.gui.panels.gradients.gradients import TOKENS, GradientsPanel
 
     position = _loss_position(surface, target)
     surface.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)
@@ -127,7 +127,7 @@ def _ask_loss(surface: Surface, target: Target) -> None:
 
 def _set_by_hand(surface: Surface, target: Target) -> None:
     """Lock the cell, and put the focus on the number that the inspector sets."""
-    from attnviz.gui.panels.inspector.panel import InspectorPanel
+    from attnviz.gui.panels.inspector.inspector import InspectorPanel
 
     _lock(surface, target.cell)
     surface.workspaces.show_panel("inspector")
@@ -212,7 +212,7 @@ def _may_name(surface: Surface, target: Target) -> bool:
 
 def _name_head(surface: Surface, target: Target) -> None:
     """Select the head, and put the caret into its name."""
-    from attnviz.gui.panels.head.panel import HeadPanel
+    from attnviz.gui.panels.head import HeadPanel
 
     surface.store.look(site=target.site or surface.store.document.view.site, head=target.head)
     dock, panel = surface.docks["head"], surface.panels["head"]

@@ -40,15 +40,15 @@ class Target:
 
 def target_at(surface: Surface, widget: QWidget, at: QPointF | None) -> Target:
     """The target at a point of a widget, or where the keyboard is in it; the innermost that is known."""
-    found, panel = Target(), ""
+    target, panel = Target(), ""
     part: QWidget | None = widget
     while part is not None and not panel:
-        if found == Target():
-            found = found_in(surface, part, at)
+        if target == Target():
+            target = found_in(surface, part, at)
             at = None if at is None else QPointF(part.mapToParent(at.toPoint()))
         panel = next((id_ for id_, one in surface.panels.items() if one is part), "")
         part = part.parentWidget()
-    return replace(found, panel=panel)
+    return replace(target, panel=panel)
 
 
 def found_in(surface: Surface, widget: QWidget, at: QPointF | None) -> Target:

@@ -8,45 +8,39 @@ import sys
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, qVersion
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.phrases import named
 from attnviz.engines.table import ENGINES
+from attnviz.gui.dialogs.dialog import Dialog
 from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID
-from attnviz.i18n import _
+from attnviz.gui.services.services import Services
+from attnviz.i18n import N_, _
 from attnviz.version import __version__
 
 
-def show_about(window: QWidget) -> None:
-    """Show the box until it is closed."""
-    dialog = about_dialog(window)
-    dialog.exec()
-    dialog.deleteLater()
+class AboutDialog(Dialog):
+    """The program, its version, and its foundations."""
 
-
-def about_dialog(window: QWidget) -> QDialog:
-    """The box itself."""
-    dialog = QDialog(window)
-    dialog.setObjectName("about_dialog")
-    dialog.setWindowTitle(_("About attnviz"))
-    picture = QLabel()
-    picture.setPixmap(app_icon().pixmap(64, 64))
-    text = QLabel(_about_text())
-    text.setObjectName("about_text")
-    text.setTextFormat(Qt.TextFormat.PlainText)
-    text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    row = QHBoxLayout()
-    row.setSpacing(2 * GRID)
-    row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
-    row.addWidget(text, 1)
-    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-    buttons.rejected.connect(dialog.reject)
-    column = column_of(dialog)
-    column.addLayout(row)
-    column.addWidget(buttons)
-    return dialog
+    def __init__(self, window: QWidget, services: Services) -> None:
+        super().__init__(window, services, "about_dialog", N_("About attnviz"))
+        picture = QLabel()
+        picture.setPixmap(app_icon().pixmap(64, 64))
+        text = QLabel(_about_text())
+        text.setObjectName("about_text")
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        row = QHBoxLayout()
+        row.setSpacing(2 * GRID)
+        row.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(text, 1)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons.rejected.connect(self.reject)
+        column = column_of(self)
+        column.addLayout(row)
+        column.addWidget(buttons)
 
 
 def _about_text() -> str:

@@ -11,7 +11,6 @@ from typing import Any
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import (
-    QDialog,
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
@@ -28,11 +27,14 @@ from attnviz.checkpoints.importing import Described, describe, head_words, impor
 from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.checkpoints.tokenizers.chat import turns
-from attnviz.compute.scheduler import CancelToken, Scheduler
-from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
+from attnviz.compute.scheduler import CancelToken
+from attnviz.gui.dialogs.dialog import Dialog
+from attnviz.gui.dialogs.layout import column_of, line_with_buttons
 from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.segmented import Segmented
@@ -96,60 +98,54 @@ class InputText(TextBox):
             super().keyPressEvent(event)
 
 
-def ask_import(window: QWidget | None, scheduler: Scheduler, folder: str) -> tuple[Document | None, str]:
-    """Let the user choose a checkpoint and a text, starting with `folder`.
-
-    Returns the imported document, or None if the user cancels, and the last chosen folder.
-    """
-    dialog = ImportDialog(window, scheduler, folder)
-    accepted = dialog.exec() == QDialog.DialogCode.Accepted
-    document = dialog.document if accepted else None
-    dialog.deleteLater()
-    return document, dialog.folder
-
-
-class ImportDialog(QDialog):
+class ImportDialog(Dialog):
     """A folder, its contents, and a text or token ids. Import stays disabled until all inputs are present."""
 
     document: Document | None = None
     """The imported document."""
 
-    def __init__(self, window: QWidget | None, scheduler: Scheduler, folder: str = "") -> None:
-        super().__init__(window)
-        self.setObjectName("import_dialog")
-        self.setWindowTitle(_("Import a trained model"))
+    def __init__(self, window: QWidget, services: Services, folder: str = "") -> None:
+        super().__init__(window, services, "import_dialog", N_("Import a trained model"))
         self.setMinimumWidth(WIDTH)
-        self._scheduler = scheduler
+        self._scheduler = services.schedulers.run
         self._described: Described | None = None
         self._looked_at: tuple[str, bool, Part] | None = None
-        self._folder = PathLine(folder)
-        self._download = QPushButton(_("Download"))
-        self._found = QLabel()
-        self._unknown = UnknownKeys()
-        self._kind = Segmented(
-            (
-                ("text", _("Text"), _("The model's tokenizer splits the text into tokens")),
-                ("chat", _("Chat"), _("The model's chat template wraps the text as a user message")),
-                ("ids", _("Token ids"), _("Whole numbers, separated by commas or spaces")),
+        path = N_("Folder, .gguf file or owner/model")
+        self._folder = says(PathLine(folder), id="import_folder", name=N_("Model"), placeholder=path)
+        tip = N_("Download this model from the hub into its cache")
+        self._download = says(QPushButton(), N_("Download"), id="import_download_button", tip=tip)
+        self._found = says(QLabel(), id="import_found", name=N_("Detected model"))
+        self._unknown = says(UnknownKeys(), id="import_unknown", name=N_("Unknown keys"))
+        self._kind = says(
+            Segmented((), "text"),
+            id="import_kind",
+            name=N_("Input text"),
+            options=(
+                ("text", N_("Text"), N_("The model's tokenizer splits the text into tokens")),
+                ("chat", N_("Chat"), N_("The model's chat template wraps the text as a user message")),
+                ("ids", N_("Token ids"), N_("Whole numbers, separated by commas or spaces")),
             ),
-            "text",
-            _("Input text"),
         )
-        self._part = Segmented(
-            (
-                ("text", _("Text"), _("Imports the text encoder")),
-                ("image", _("Image"), _("Imports the image encoder")),
+        self._part = says(
+            Segmented((), "text"),
+            id="import_part",
+            name=N_("Encoder"),
+            options=(
+                ("text", N_("Text"), N_("Imports the text encoder")),
+                ("image", N_("Image"), N_("Imports the image encoder")),
             ),
-            "text",
-            _("Encoder"),
         )
-        self._text, self._memory = InputText(), InputText()
+        tip = N_("Enter imports; Shift+Enter starts a line")
+        self._text = says(InputText(), id="import_text", tip=tip)
+        self._text.setAccessibleName(self._text_title())
+        self._memory = says(InputText(), id="import_memory", name=N_("Encoder input"), tip=tip)
         self._text_label = QLabel()
-        self._signal = PathLine()
-        self._signal_button = QPushButton(_("Choose…"))
+        self._signal = says(PathLine(), id="import_signal", name=N_("Input file"))
+        tip = N_("Choose the image, or the .npy file of features")
+        self._signal_button = says(QPushButton(), N_("Choose…"), id="import_signal_button", tip=tip)
         self._form, self._file = QFormLayout(), QHBoxLayout()
-        self._alone = Toggle(_("First attention only"))
-        self._name_parts()
+        self._alone = says(Toggle(""), N_("First attention only"), id="import_alone")
+        self._shape_parts()
         self._lay_out()
         self._folder.editingFinished.connect(self._look)
         self._alone.changed.connect(self._look)
@@ -175,21 +171,7 @@ class ImportDialog(QDialog):
 
     # --- appearance
 
-    def _name_parts(self) -> None:
-        name_parts(
-            (
-                (self._folder, "import_folder", _("Model")),
-                (self._found, "import_found", _("Detected model")),
-                (self._unknown, "import_unknown", _("Unknown keys")),
-                (self._part, "import_part", _("Encoder")),
-                (self._kind, "import_kind", _("Input text")),
-                (self._text, "import_text", self._text_title()),
-                (self._memory, "import_memory", _("Encoder input")),
-                (self._signal, "import_signal", _("Input file")),
-                (self._alone, "import_alone", _("First attention only")),
-            )
-        )
-        self._folder.setPlaceholderText(_("Folder, .gguf file or owner/model"))
+    def _shape_parts(self) -> None:
         self._found.setTextFormat(Qt.TextFormat.PlainText)
         self._found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._found.setWordWrap(True)
@@ -198,22 +180,22 @@ class ImportDialog(QDialog):
         self._found.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
         for box in (self._text, self._memory):
             box.setTabChangesFocus(True)
-            box.setToolTip(_("Enter imports; Shift+Enter starts a line"))
             box.setFixedHeight(TEXT_LINES * self.fontMetrics().lineSpacing() + 2 * GRID)
 
     def _lay_out(self) -> None:
         row = line_with_buttons(
             self._folder,
-            ("import_choose_button", _("Folder…"), _("Choose a folder saved by transformers"), self._choose),
-            ("import_file_button", _("File…"), _("Choose a GGUF file"), self._choose_file),
+            (
+                "import_choose_button",
+                N_("Folder…"),
+                N_("Choose a folder saved by transformers"),
+                self._choose,
+            ),
+            ("import_file_button", N_("File…"), N_("Choose a GGUF file"), self._choose_file),
         )
-        self._download.setObjectName("import_download_button")
-        self._download.setToolTip(_("Download this model from the hub into its cache"))
         self._download.setAutoDefault(False)
         self._download.clicked.connect(self._get)
         self._download.hide()
-        self._signal_button.setObjectName("import_signal_button")
-        self._signal_button.setToolTip(_("Choose the image, or the .npy file of features"))
         self._signal_button.setAutoDefault(False)
         self._signal_button.clicked.connect(self._choose_signal)
         self._file.addWidget(self._signal, 1)
@@ -336,8 +318,8 @@ class ImportDialog(QDialog):
             "{family}: {layers} layers, {count} weights",
             described.n_layers + described.n_encoder_layers,
         )
-        says = text.format(family=described.family, layers=layers, count=f"{described.n_weights:,}")
-        self._say("\n".join((says, *head_words(described))))
+        sentence = text.format(family=described.family, layers=layers, count=f"{described.n_weights:,}")
+        self._say("\n".join((sentence, *head_words(described))))
         reason = None if described.reads_text else _("A text needs a tokenizer and the package tokenizers")
         self._unknown.set_keys(described.unknown)
         self._kind.set_option_unavailable("text", reason)
@@ -417,7 +399,7 @@ class ImportDialog(QDialog):
         signals = _signals(given.get("signal"), described.signal)
 
         def job(token: CancelToken) -> Document:
-            made = import_checkpoint(
+            document = import_checkpoint(
                 folder,
                 reads.text,
                 reads.ids,
@@ -429,8 +411,8 @@ class ImportDialog(QDialog):
                 ignore_keys=ignored,
                 progress=token.progress.at,
             )
-            load_tokenizer(made.experiment)  # not in the window's thread
-            return made
+            load_tokenizer(document.experiment)  # not in the window's thread
+            return document
 
         self._import.setEnabled(False)
         self._say(_("Importing…"))

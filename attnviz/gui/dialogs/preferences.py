@@ -4,41 +4,25 @@ from __future__ import annotations
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QStandardItemModel
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDialogButtonBox, QFormLayout, QWidget
 
 from attnviz.engines.table import ENGINE_BY_ID
+from attnviz.gui.dialogs.dialog import Dialog
 from attnviz.gui.dialogs.layout import column_of
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.settings import SETTINGS, Setting, Settings
+from attnviz.gui.look.words import says
+from attnviz.gui.services.services import Services
+from attnviz.gui.settings import SETTINGS, Setting
 from attnviz.gui.widgets.combo import DropDown
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 
 
-def show_preferences(window: QWidget, settings: Settings) -> bool:
-    """Let the user choose; returns whether the choices were applied."""
-    dialog = PreferencesDialog(window, settings)
-    accepted = dialog.exec() == QDialog.DialogCode.Accepted
-    if accepted:
-        dialog.store()
-    dialog.deleteLater()
-    return accepted
-
-
-class PreferencesDialog(QDialog):
+class PreferencesDialog(Dialog):
     """Shows the stored preferences; `store` writes the choices."""
 
-    def __init__(self, window: QWidget, settings: Settings) -> None:
-        super().__init__(window)
-        self.setObjectName("preferences_dialog")
-        self.setWindowTitle(_("Preferences"))
-        self._settings = settings
+    def __init__(self, window: QWidget, services: Services) -> None:
+        super().__init__(window, services, "preferences_dialog", N_("Preferences"))
+        self._settings = services.settings
         self._controls: dict[str, QComboBox | QCheckBox] = {}
         form = QFormLayout()
         form.setHorizontalSpacing(2 * GRID)
@@ -82,14 +66,10 @@ class PreferencesDialog(QDialog):
     def _control(self, row: Setting) -> QComboBox | QCheckBox:
         value = self._settings[row.key]
         if row.kind is bool:
-            box = QCheckBox()
+            box = says(QCheckBox(), id=f"preference_{row.key}", name=row.title)
             box.setChecked(value)
-            box.setObjectName(f"preference_{row.key}")
-            box.setAccessibleName(_(row.title))
             return box
-        combo = DropDown()
-        combo.setObjectName(f"preference_{row.key}")
-        combo.setAccessibleName(_(row.title))
+        combo = says(DropDown(), id=f"preference_{row.key}", name=row.title)
         for choice, title in row.choices:
             combo.addItem(_(title), choice)
         combo.setCurrentIndex(combo.findData(value))

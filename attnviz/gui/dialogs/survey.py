@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QCheckBox,
-    QDialog,
     QDialogButtonBox,
     QFileDialog,
     QFormLayout,
@@ -23,13 +21,16 @@ from PySide6.QtWidgets import (
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.text import visible
 from attnviz.errors import InputError
-from attnviz.gui.dialogs.layout import column_of, line_with_buttons, name_parts
+from attnviz.gui.dialogs.dialog import Dialog
+from attnviz.gui.dialogs.layout import column_of, line_with_buttons
 from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import PathLine
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.io.files import SURVEY_SUFFIX
 from attnviz.model.spec.experiment import Experiment
 from attnviz.study.survey.measure import check_vocabulary
@@ -63,66 +64,62 @@ def check_survey(experiment: Experiment, name: str) -> None:
     check_vocabulary(experiment, name)
 
 
-def ask_survey(
-    window: QWidget, last: SurveyAsked | None, watch: Callable[[SurveyDialog], None]
-) -> SurveyAsked | None:
-    """Let the user choose, starting with the `last` choices; None if the user cancels.
-
-    `watch` connects the dialog with what answers `memory_wanted`.
-    """
-    dialog = SurveyDialog(window)
-    watch(dialog)
-    if last is not None:
-        dialog.take(last)
-    accepted = dialog.exec() == QDialog.DialogCode.Accepted
-    dialog.deleteLater()
-    return dialog.asked() if accepted else None
-
-
 def ask_file(window: QWidget) -> Path | None:
     """Let the user choose the result of a survey; None if the user cancels."""
     name, _kind = QFileDialog.getOpenFileName(window, _("Open a survey"), "", _results())
     return Path(name) if name else None
 
 
-class SurveyDialog(QDialog):
+class SurveyDialog(Dialog):
     """The button to begin stays disabled until all choices are present, and where the memory is too small."""
 
     memory_wanted = Signal(object)
     """Choices whose memory is to be estimated."""
 
-    def __init__(self, window: QWidget) -> None:
-        super().__init__(window)
-        self.setObjectName("survey_dialog")
-        self.setWindowTitle(_("Survey texts"))
+    def __init__(self, window: QWidget, services: Services) -> None:
+        super().__init__(window, services, "survey_dialog", N_("Survey texts"))
         self.setMinimumWidth(WIDTH)
-        self._texts, self._output = PathLine(), PathLine()
+        files = N_(".txt (a text in each line), .jsonl, or a folder of .txt files")
+        self._texts = says(PathLine(), id="survey_texts", name=N_("Texts"), placeholder=files)
+        self._output = says(PathLine(), id="survey_output", name=N_("Result"))
+        self._output.setPlaceholderText(f"survey{SURVEY_SUFFIX}")
         self._proposed = ""
-        self._scores = {row.id: QCheckBox(_(row.title)) for row in SCORES_OF_TEXT}
-        self._ablation = Segmented(
-            (
-                (NO_ABLATION, _("none"), _("No ablation")),
-                ("zero", _("zero"), _("The head adds nothing")),
-                ("mean", _("mean"), _("The head adds its mean over the positions")),
+        self._scores = {
+            row.id: says(QCheckBox(), row.title, id=f"survey_score_{row.id}", tip=row.hint)
+            for row in SCORES_OF_TEXT
+        }
+        self._ablation = says(
+            Segmented((), NO_ABLATION),
+            id="survey_ablation",
+            name=N_("Ablation"),
+            options=(
+                (NO_ABLATION, N_("none"), N_("No ablation")),
+                ("zero", N_("zero"), N_("The head adds nothing")),
+                ("mean", N_("mean"), N_("The head adds its mean over the positions")),
             ),
-            NO_ABLATION,
-            _("Ablation"),
         )
         self._tokens = DragNumber(MOST_TOKENS, minimum=LEAST, maximum=MOST, integer=True)
-        self._says, self._memory = QLabel(), QLabel()
+        tip = N_("A longer text counts with its first tokens")
+        says(self._tokens, id="survey_tokens", name=N_("Tokens per text"), tip=tip)
+        self._says = says(QLabel(), id="survey_says", name=N_("State of the file"))
+        self._memory = says(QLabel(), id="survey_memory", name=N_("Estimated memory"))
         self._counted: SurveyAsked | None = None
         self._fits = True
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(PAUSE_MS)
         self._pause.timeout.connect(self._on_pause)
-        self._name_parts()
+        for label in (self._says, self._memory):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setWordWrap(True)
+        set_tone("muted", self._says, self._memory)
         self._lay_out()
         self._texts.textChanged.connect(self._on_texts)
         self._output.textChanged.connect(self._refresh)
         self._ablation.changed.connect(self._refresh)
         self._tokens.changed.connect(self._refresh)
         for box in self._scores.values():
+            box.setChecked(True)
             box.toggled.connect(self._refresh)
         self._refresh()
 
@@ -148,39 +145,15 @@ class SurveyDialog(QDialog):
         self._refresh()
 
     @Slot(object, str, bool)
-    def show_memory(self, asked: SurveyAsked, says: str, fits: bool) -> None:
+    def show_memory(self, asked: SurveyAsked, sentence: str, fits: bool) -> None:
         """State the memory of a survey, unless the choices have changed; without room it cannot begin."""
         if asked == self._counted:
-            self._memory.setText(says)
+            self._memory.setText(sentence)
             self._fits = fits
             set_tone("muted" if fits else "error", self._memory)
             self._refresh()
 
     # --- appearance
-
-    def _name_parts(self) -> None:
-        name_parts(
-            (
-                (self._texts, "survey_texts", _("Texts")),
-                (self._output, "survey_output", _("Result")),
-                (self._ablation, "survey_ablation", _("Ablation")),
-                (self._tokens, "survey_tokens", _("Tokens per text")),
-                (self._says, "survey_says", _("State of the file")),
-                (self._memory, "survey_memory", _("Estimated memory")),
-            )
-        )
-        self._texts.setPlaceholderText(_(".txt (a text in each line), .jsonl, or a folder of .txt files"))
-        self._output.setPlaceholderText(f"survey{SURVEY_SUFFIX}")
-        for label in (self._says, self._memory):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setWordWrap(True)
-        self._tokens.setToolTip(_("A longer text counts with its first tokens"))
-        set_tone("muted", self._says, self._memory)
-        for row in SCORES_OF_TEXT:
-            box = self._scores[row.id]
-            box.setObjectName(f"survey_score_{row.id}")
-            box.setToolTip(_(row.hint))
-            box.setChecked(True)
 
     def _lay_out(self) -> None:
         scores = QGridLayout()
@@ -195,8 +168,8 @@ class SurveyDialog(QDialog):
             _("Texts"),
             line_with_buttons(
                 self._texts,
-                ("survey_file", _("File…"), _("Choose a file of texts"), self._choose_file),
-                ("survey_folder", _("Folder…"), _("Choose a folder of .txt files"), self._choose_folder),
+                ("survey_file", N_("File…"), N_("Choose a file of texts"), self._choose_file),
+                ("survey_folder", N_("Folder…"), N_("Choose a folder of .txt files"), self._choose_folder),
             ),
         )
         form.addRow(_("Scores"), scores)
@@ -206,7 +179,7 @@ class SurveyDialog(QDialog):
             _("Result"),
             line_with_buttons(
                 self._output,
-                ("survey_choose", _("Choose…"), _("Choose the file of the result"), self._choose_output),
+                ("survey_choose", N_("Choose…"), N_("Choose the file of the result"), self._choose_output),
             ),
         )
         form.addRow(self._says)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from attnviz.core.alignment import ALIGNMENTS
 from attnviz.core.levels import RANGES
 from attnviz.core.text import elide, visible
-from attnviz.figures.all_sites import shared_heads, shared_stages
+from attnviz.figures.kinds.sites import shared_heads, shared_stages
 from attnviz.figures.kinds.table import KINDS
 from attnviz.figures.options import Control
 from attnviz.figures.sequences.sequence import FPS

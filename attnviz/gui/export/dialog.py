@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QPalette, QStandardItemModel
+from PySide6.QtGui import QGuiApplication, QImage, QStandardItemModel
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
-    QFormLayout,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QProgressBar,
     QScrollArea,
-    QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
 
 from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
 from attnviz.errors import FieldError
-from attnviz.figures.options import OPTIONS, Option
+from attnviz.figures.options import OPTIONS
 from attnviz.figures.sequences.outputs import MOVING_DPI
-from attnviz.figures.style import DPI, WIDTHS
+from attnviz.figures.style import DPI
 from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.dialogs.layout import column_of
-from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At, ChoiceRow
+from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At
+from attnviz.gui.export.form import ExportForm, ink
 from attnviz.gui.export.kinds.sequence import MOVING
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.preview import Preview
@@ -46,10 +38,8 @@ from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import active_theme
-from attnviz.gui.widgets.window_keys import LineEdit
-from attnviz.i18n import N_, _
+from attnviz.i18n import _
 from attnviz.model.errors.titles import in_words
 
 WIDTH, HEIGHT, ROUND = 920, 680, 60
@@ -61,17 +51,7 @@ KEY, SAVING_KEY = "preview", "export"
 """Of a drawing to be seen, and of the file to be saved."""
 REMEMBERED = ("fps", "digits", "slides")
 """Options of the state that the next export begins with."""
-_TITLES = {"light": N_("Light"), "dark": N_("Dark")}
 _POLL_MS, _PARTS = 80, 1000
-
-
-@dataclass(frozen=True, eq=False)
-class _Field:
-    """A row of the form: its label, its control, and the line for its error."""
-
-    label: QLabel
-    control: QWidget
-    error: QLabel
 
 
 Ask = Callable[[QWidget, FileKind, str], Path | None]
@@ -103,24 +83,23 @@ class ExportDialog(QDialog):
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
         self._token: CancelToken | None = None
-        self._fields: dict[str, _Field] = {}
         self._formats: dict[str, str] = {}
         """The last format of each row."""
         self._widths: dict[str, str] = {}
         """The last width of each command: a film has not that of a column of a paper."""
-        self._what, self._format = _combo("what", _("Export")), _combo("format", _("Format"))
+        self._form = ExportForm(self)
+        self._what, self._format = self._form.what, self._form.format
         self._preview = Preview()
         self._note, self._bar = QLabel(), QProgressBar()
         self._later, self._poll = QTimer(self), QTimer(self)
-        self._make_form()
         self._lay_out()
         self._offer(proposed)
         self._restore()
         self._connect()
         self._on_what()
         for name in sorted(options, key=list(CHOICE_BY_NAME).index):
-            self._select(name, options[name])
-        self._order_tabs()
+            self._form.fields[name].select(options[name])
+        self._form.order_tabs()
 
     # --- what was chosen
 
@@ -132,7 +111,7 @@ class ExportDialog(QDialog):
     @property
     def choice(self) -> Choice:
         """The chosen format and options, as texts."""
-        names = [name for name in self._fields if name in self._offered()]
+        names = [name for name in self._form.fields if name in self._offered()]
         return Choice(str(self._format.currentData()), tuple((name, self._value(name)) for name in names))
 
     def _offered(self) -> tuple[str, ...]:
@@ -145,75 +124,13 @@ class ExportDialog(QDialog):
 
     def _value(self, name: str) -> str:
         """The text of an option, or of the format."""
-        if name == "format":
-            return str(self._format.currentData() or "")
-        control = self._fields[name].control
-        if isinstance(control, QCheckBox):
-            return "on" if control.isChecked() else "off"
-        if isinstance(control, QLineEdit):
-            return control.text().strip()
-        assert isinstance(control, QComboBox)
-        return control.currentText().strip() if control.isEditable() else str(control.currentData() or "")
-
-    def _select(self, name: str, value: str) -> None:
-        control = self._fields[name].control
-        if isinstance(control, QCheckBox):
-            control.setChecked(value == "on")
-        elif isinstance(control, QLineEdit):
-            control.setText(value)
-        elif isinstance(control, QComboBox) and control.isEditable():
-            control.setEditText(value)
-        elif isinstance(control, QComboBox) and control.findData(value) >= 0:
-            control.setCurrentIndex(control.findData(value))
+        return self._form.value(name)
 
     # --- appearance
 
-    def _make_form(self) -> None:
-        for row in CHOICES:
-            self._add_field(row.name, _(row.title), _chooser(row))
-        for option in OPTIONS:
-            self._add_field(option.field, _(option.title), _control(option), _(option.hint))
-
-    def _add_field(self, name: str, title: str, control: QWidget, hint: str = "") -> None:
-        control.setObjectName(f"export_{name}_box")
-        control.setAccessibleName(title)
-        if hint:
-            control.setToolTip(plain_tooltip(hint))
-        if isinstance(control, QCheckBox):
-            control.setText(title)
-            control.setParent(self)
-        label, error = QLabel(title, self), QLabel(self)
-        label.setHidden(isinstance(control, QCheckBox))
-        error.hide()
-        label.setBuddy(control)
-        error.setObjectName(f"export_{name}_error")
-        error.setTextFormat(Qt.TextFormat.PlainText)
-        error.setWordWrap(True)
-        _ink(error, active_theme().error)
-        self._fields[name] = _Field(label, control, error)
-
     def _lay_out(self) -> None:
-        form = self._form = QFormLayout()
-        form.setHorizontalSpacing(2 * GRID)
-        form.setVerticalSpacing(GRID)
-        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.addRow(_("Export"), self._what)
-        form.addRow(_("Format"), self._format)
-        checks = self._checks = QGridLayout()
-        checks.setVerticalSpacing(GRID)
-        for one in self._fields.values():
-            if not isinstance(one.control, QCheckBox):
-                form.addRow(one.label, one.control)
-                form.addRow(one.error)
-        left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, GRID, 0)
-        column.setSpacing(2 * GRID)
-        column.addLayout(form)
-        column.addLayout(checks)
-        column.addStretch(1)
         scroll = QScrollArea()
-        scroll.setWidget(left)
+        scroll.setWidget(self._form)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setFixedWidth(FORM_WIDTH)
@@ -245,16 +162,6 @@ class ExportDialog(QDialog):
         column.addWidget(self._note)
         column.addWidget(self._bar)
         return column
-
-    def _order_tabs(self) -> None:
-        """Tab goes down the form, lists and texts first, as it is laid out."""
-        controls = [one.control for one in self._fields.values()]
-        switches = [control for control in controls if isinstance(control, QCheckBox)]
-        others = [control for control in controls if not isinstance(control, QCheckBox)]
-        chain: list[QWidget] = [self._what, self._format, *others, *switches]
-        for one, following in itertools.pairwise(chain):
-            QWidget.setTabOrder(one, following)
-        self._what.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _buttons(self) -> QDialogButtonBox:
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -296,24 +203,17 @@ class ExportDialog(QDialog):
         self._preview.missing.connect(self._on_missing)
         self._what.currentIndexChanged.connect(self._on_what)
         self._format.currentIndexChanged.connect(self._on_format)
-        for name, one in self._fields.items():
-            row = CHOICE_BY_NAME.get(name)
-            changed = partial(self._on_place, name) if row is not None and row.decides else self._on_change
-            if isinstance(one.control, QCheckBox):
-                one.control.toggled.connect(changed)
-            elif isinstance(one.control, QLineEdit):
-                one.control.textChanged.connect(changed)
-            elif isinstance(one.control, QComboBox) and one.control.isEditable():
-                one.control.editTextChanged.connect(changed)
-            elif isinstance(one.control, QComboBox):
-                one.control.currentIndexChanged.connect(changed)
-        width = self._fields["width"].control
-        assert isinstance(width, QComboBox)
-        width.editTextChanged.connect(self._on_width)
+        self._form.changed.connect(self._on_option)
 
     @Slot(str)
-    def _on_width(self, text: str) -> None:
-        self._widths[self.export.words[0]] = text
+    def _on_option(self, name: str) -> None:
+        if name == "width":
+            self._widths[self.export.words[0]] = self._value("width")
+        row = CHOICE_BY_NAME.get(name)
+        if row is not None and row.decides:
+            self._on_place(name)
+        else:
+            self._on_change()
 
     @Slot()
     def _on_what(self) -> None:
@@ -325,7 +225,7 @@ class ExportDialog(QDialog):
             self._format.addItem(_(row.title), row.id)
         self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
         self._format.blockSignals(False)
-        self._select("width", self._widths.get(self.export.words[0], ""))
+        self._form.fields["width"].select(self._widths.get(self.export.words[0], ""))
         self._on_place("")
 
     @Slot()
@@ -333,33 +233,13 @@ class ExportDialog(QDialog):
         self._show_offered()
         self._on_change()
 
-    def _on_place(self, decided: str, *_value: object) -> None:
+    def _on_place(self, decided: str) -> None:
         """Offer the values beside what was decided; a chosen value stays where it still exists."""
         for row in CHOICES:
-            control = self._fields[row.name].control
-            if row.name == decided:
-                continue
-            if isinstance(control, QComboBox):
-                self._offer_values(row, control, is_kept=row.name != "spacing")
-            elif isinstance(control, QLineEdit) and (decided == "over" or not control.text()):
-                control.blockSignals(True)
-                control.setText(row.present(self._source, self._at()))
-                control.blockSignals(False)
+            if row.name != decided:
+                self._form.fields[row.name].offer(row, self._source, self._at(), decided)
         self._show_offered()
         self._on_change()
-
-    def _offer_values(self, row: ChoiceRow, control: QComboBox, is_kept: bool) -> None:
-        """Fill a list with the values that it has now."""
-        at = self._at()
-        items = row.items(self._source, at)
-        kept = str(control.currentData() or "") if is_kept else ""
-        control.blockSignals(True)
-        control.clear()
-        for value, label in items:
-            control.addItem(label, value)
-        control.setCurrentIndex(max(0, control.findData(row.value(self._source, at, kept))))
-        control.setEnabled(len(items) > 1)
-        control.blockSignals(False)
 
     def _at(self) -> At:
         """The place for which values are offered, as far as it is known."""
@@ -371,21 +251,9 @@ class ExportDialog(QDialog):
         return At(picture or "stage" if export == "sequence" else export, site, known, self._value("over"))
 
     def _show_offered(self) -> None:
-        offered, count = self._offered(), 0
-        dpi = self._fields["dpi"].control
-        if isinstance(dpi, QLineEdit):
-            dpi.setPlaceholderText(str(MOVING_DPI if self._value("format") in MOVING else DPI))
-        for name, one in self._fields.items():
-            is_offered = name in offered
-            if not isinstance(one.control, QCheckBox):
-                self._form.setRowVisible(one.control, is_offered)
-                self._form.setRowVisible(one.error, is_offered and bool(one.error.text()))
-                continue
-            self._checks.removeWidget(one.control)
-            one.control.setVisible(is_offered)
-            if is_offered:
-                self._checks.addWidget(one.control, count // 2, count % 2)
-                count += 1
+        dpi = MOVING_DPI if self._value("format") in MOVING else DPI
+        self._form.fields["dpi"].hint(str(dpi))
+        self._form.show_offered(self._offered())
 
     # --- the file
 
@@ -482,10 +350,7 @@ class ExportDialog(QDialog):
     def _say_errors(self, errors: dict[str, str]) -> None:
         """Write one sentence below each field that has an error."""
         self._note.setText("")
-        for name, one in self._fields.items():
-            one.error.setText(errors.get(name, ""))
-            if not isinstance(one.control, QCheckBox):
-                self._form.setRowVisible(one.error, name in errors)
+        self._form.mark(errors)
 
     # --- acting
 
@@ -550,7 +415,7 @@ class ExportDialog(QDialog):
         if self._is_done:
             return  # a command that is copied after the dialog is closed has no line to say so
         self._note.setText(sentence)
-        _ink(self._note, color)
+        ink(self._note, color)
 
     def done(self, result: int) -> None:
         """Close; a file still in progress is dropped, and the settings are remembered."""
@@ -571,12 +436,13 @@ class ExportDialog(QDialog):
 
     def _restore(self) -> None:
         """The last settings; what is not understood is left at its default."""
+        fields = self._form.fields
         for option in OPTIONS:
             default = option.default
             if option.control == "switch":
-                self._select(option.field, "on" if default else "off")
+                fields[option.field].select("on" if default else "off")
             elif option.control == "choice":
-                self._select(option.field, self._source.theme if option.field == "theme" else str(default))
+                fields[option.field].select(self._source.theme if option.field == "theme" else str(default))
         try:
             found = json.loads(self._settings.export() or "{}")
         except ValueError:
@@ -584,8 +450,8 @@ class ExportDialog(QDialog):
         if not isinstance(found, dict):
             return
         for name, value in _texts(found).items():
-            if name in self._fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
-                self._select(name, value)
+            if name in fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
+                fields[name].select(value)
         self._formats, self._widths = _texts(found.get("formats")), _texts(found.get("widths"))
 
 
@@ -602,67 +468,6 @@ def _size(made: Made) -> str:
 def _texts(found: object) -> dict[str, str]:
     """The texts of a record that was read from the settings."""
     return {n: v for n, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
-
-
-def _chooser(row: ChoiceRow) -> QWidget:
-    """The control of an option that is chosen of the state."""
-    if row.control == "switch":
-        return QCheckBox()
-    if row.control == "choice":
-        return _combo(row.name, "")
-    line = _line(row.name)
-    line.setPlaceholderText(_(row.hint) if row.hint else "")
-    return line
-
-
-def _control(row: Option) -> QWidget:
-    """The control of an option of the style."""
-    if row.control == "switch":
-        return QCheckBox()
-    if row.control == "choice":
-        combo = _combo(row.field, "")
-        for choice in row.choices:
-            combo.addItem(_(_TITLES[choice]), choice)
-        return combo
-    if row.field != "width":
-        line = _line(row.field)
-        line.setPlaceholderText(str(row.default or _("automatic")))
-        return line
-    combo = _combo(row.field, "")
-    combo.setEditable(True)
-    combo.setLineEdit(LineEdit())
-    combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # a click begins to type, as in any line
-    combo.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-    for width in WIDTHS:
-        combo.addItem(width.text)
-        combo.setItemData(combo.count() - 1, _(width.title), Qt.ItemDataRole.ToolTipRole)
-    combo.setEditText("")
-    edit = combo.lineEdit()
-    assert edit is not None
-    edit.setPlaceholderText(_("automatic"))
-    return combo
-
-
-def _combo(name: str, title: str) -> QComboBox:
-    combo = DropDown()
-    combo.setObjectName(f"export_{name}_box")
-    combo.setAccessibleName(title)
-    combo.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-    combo.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    combo.setMinimumContentsLength(8)
-    return combo
-
-
-def _line(name: str) -> QLineEdit:
-    line = LineEdit()
-    line.setObjectName(f"export_{name}_box")
-    return line
-
-
-def _ink(label: QLabel, color: str) -> None:
-    palette = label.palette()
-    palette.setColor(QPalette.ColorRole.WindowText, QColor(color))
-    label.setPalette(palette)
 
 
 def _ignore(error: BaseException) -> None:

@@ -247,7 +247,7 @@ class Exporter(QObject):
         """The numbers on the screen; None, and a sentence, if they are not those of the document."""
         if self._store.shown_trace is None:
             self.failed.emit(InputError(Message("An export needs computed numbers; got none yet.")))
-        elif not self._store.is_current:
+        elif self._store.current_trace is None:
             problem = Message(
                 "An export needs the numbers of this document; those on the screen are of an earlier state."
             )

@@ -23,12 +23,12 @@ def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> 
     The control is named after the last two names of the path. The kind of the row follows from the type
     of the field.
     """
-    found = field_at(path)
-    assert found is not None, path
-    made = kind or _kind(found)
-    said = found.field
+    described = field_at(path)
+    assert described is not None, path
+    record = kind or _kind(described)
+    said = described.field
     usual: dict[str, Any] = {
-        "name": f"{'_'.join(path.split('.')[-2:])}_{_SUFFIXES.get(made, 'field')}",
+        "name": f"{'_'.join(path.split('.')[-2:])}_{_SUFFIXES.get(record, 'field')}",
         "path": path,
         "label": said.title,
         "hint": said.hint,
@@ -36,17 +36,17 @@ def row(path: str, kind: type[FormField[Any]] | None = None, **special: Any) -> 
         "edit": putting(path),
         "shown": partial(is_shown, path=path),
     }
-    return made(**(usual | _OWN.get(made, lambda row: {})(found) | special))
+    return record(**(usual | _OWN.get(record, lambda row: {})(described) | special))
 
 
 def presence(path: str, edit: Edit[Any], **special: Any) -> Switch[Any]:
     """The switch of a nullable part; `edit` adds it or removes it."""
-    made: Switch[Any] = row(
+    switch: Switch[Any] = row(
         path,
         Switch,
         **{"read": lambda e: value_at(e, path) is not None, "edit": edit, "shown": always} | special,
     )
-    return made
+    return switch
 
 
 def positions(path: str, count: Callable[[Site], int]) -> Text[Site]:
@@ -55,10 +55,10 @@ def positions(path: str, count: Callable[[Site], int]) -> Text[Site]:
     def edit(site: Site, text: str) -> Site:
         return put_at(site, path, parse_ranges(text, count(site)))
 
-    made: Text[Site] = row(
+    line: Text[Site] = row(
         path, read=lambda e: format_ranges(value_at(e, path)), edit=edit, placeholder="3, 5-7"
     )
-    return made
+    return line
 
 
 def _kind(row: FieldRow) -> type[FormField[Any]]:

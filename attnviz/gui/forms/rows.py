@@ -278,8 +278,8 @@ class ChoiceRow(Row[S]):
     def show_reasons(self, edited: Sequence[S]) -> None:
         reason, why_not = self.field.reason, self._choice_field.why_not
         for id_, _label, _tooltip in self._choice_field.options:
-            found = _first(reason(one) or why_not(one, id_) for one in edited)
-            self.control.set_option_unavailable(id_, found)
+            why = _first(reason(one) or why_not(one, id_) for one in edited)
+            self.control.set_option_unavailable(id_, why)
 
 
 class SeedRow(Row[S]):

@@ -12,13 +12,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.gui.context.target import Target, found_in
 from attnviz.gui.help.sources import SOURCES, Source
-from attnviz.gui.help.texts import (
-    CONTROL_HELP,
-    HEAD_HELP,
-    STAGE_HELP,
-    TOKEN_HELP,
-    Help,
-)
+from attnviz.gui.help.texts import CONTROL_HELP, HEAD_HELP, STAGE_HELP, TOKEN_HELP, Help
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.i18n import _
 from attnviz.model.stages import STAGE_BY_ID

@@ -62,8 +62,8 @@ class DecodeLive(QObject):
         if bool(old.viewers) == bool(new.viewers):
             return
         self._become(replace(self._fresh, is_watched=bool(new.viewers)))
-        trace = self._store.trace
-        if trace is not None and trace.experiment == self._store.experiment:
+        trace = self._store.current_trace
+        if trace is not None:
             self._on_trace(trace)
 
     def tick(self) -> None:
@@ -105,9 +105,9 @@ class DecodeLive(QObject):
         return Subject(experiment, self._store.engine, self._store.device)
 
     def _decode(self) -> None:
-        trace = self._store.trace
-        if trace is None or trace.experiment != self._store.experiment:
-            return  # the next trace is on its way
+        trace = self._store.current_trace
+        if trace is None:
+            return  # it is on its way
         subject = self._subject(trace.experiment)
 
         def done(decoded: Decoded) -> None:

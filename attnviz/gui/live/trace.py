@@ -39,7 +39,7 @@ REST_MS = 150
 """So long after the last run the worker computes what no panel in sight shows."""
 
 LATE_MS = 500
-"""The numbers on the screen are said to be those of an earlier state if a run takes longer than this."""
+"""A run longer than this is said to be under way, and the numbers on the screen to be of an earlier state."""
 
 LATE = Message(
     "The numbers of this document are being computed; those on the screen are of an earlier state."
@@ -55,10 +55,9 @@ class Live(QObject):
     failed = Signal(object)
     """One sentence: why the present experiment has no numbers."""
     late = Signal(object)
-    """One sentence: a run is slow, and the numbers on the screen are not the present experiment's."""
+    """One sentence: a run is slow, and numbers on the screen are not the present experiment's."""
     noticed = Signal(object)
     """One sentence that the run wants to be known, such as a fallback to NumPy."""
-    running = Signal(bool)
 
     def __init__(self, store: Store, scheduler: Scheduler, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -119,8 +118,7 @@ class Live(QObject):
 
         self._resting.stop()
         self._scheduler.stop(WARM_KEY)
-        self.running.emit(True)
-        if self._store.trace is not None and not self._late.isActive():
+        if not self._late.isActive():
             self._late.start()
         self._scheduler.submit(job, self._on_done, self._on_failed, key=KEY)
 
@@ -151,7 +149,6 @@ class Live(QObject):
 
     def _on_done(self, trace: Trace) -> None:
         self._late.stop()
-        self.running.emit(False)
         self._store.set_trace(trace)
         if self._again:
             self._timer.start(0)
@@ -177,7 +174,6 @@ class Live(QObject):
 
     def _on_failed(self, error: BaseException) -> None:
         self._late.stop()
-        self.running.emit(False)
         if self._again:
             self._timer.start(0)
         self.failed.emit(failure_message(error))  # first: the numbers on the screen are not the document's

@@ -65,7 +65,7 @@ def icon(name: str, theme: Theme) -> QIcon:
 @cache
 def _icon(name: str, theme: Theme) -> QIcon:
     drawing = path("icons", f"{name}.svg").read_bytes()
-    made = QIcon()
+    drawn = QIcon()
     for color, opacity, mode, states in (
         (theme.ink, 1.0, QIcon.Mode.Normal, (QIcon.State.Off,)),
         (theme.accent, 1.0, QIcon.Mode.Normal, (QIcon.State.On,)),
@@ -75,18 +75,18 @@ def _icon(name: str, theme: Theme) -> QIcon:
         for side in _SIDES_PX:
             pixmap = _painted(renderer, side, opacity)
             for state in states:
-                made.addPixmap(pixmap, mode, state)
-    return made
+                drawn.addPixmap(pixmap, mode, state)
+    return drawn
 
 
 @cache
 def app_icon() -> QIcon:
     """The program's own icon, in its own colours, for the window and the task bar."""
     renderer = QSvgRenderer(str(path("icons", "attnviz.svg")))
-    made = QIcon()
+    drawn = QIcon()
     for side in (16, 24, 32, 48, 64, 128, 256):
-        made.addPixmap(_painted(renderer, side))
-    return made
+        drawn.addPixmap(_painted(renderer, side))
+    return drawn
 
 
 def _painted(renderer: QSvgRenderer, side: int, opacity: float = 1.0) -> QPixmap:

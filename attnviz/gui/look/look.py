@@ -53,6 +53,7 @@ def _translate_qt(app: QApplication) -> None:
         return  # another translator sends an event to every widget
     for old in olds:
         app.removeTranslator(old)
+        old.setParent(None)  # not found again before it is deleted
         old.deleteLater()
     translator = QTranslator(app)
     translator.setProperty("code", current_language())

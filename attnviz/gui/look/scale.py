@@ -88,10 +88,10 @@ def _changer() -> Callable[[float], object] | None:
             continue
         library = ctypes.CDLL(str(file))
         for symbol in _SYMBOLS:
-            found = getattr(library, symbol, None)
-            if found is not None:
-                found.argtypes, found.restype = [ctypes.c_double], None
-                return found  # type: ignore[no-any-return]
+            changer = getattr(library, symbol, None)
+            if changer is not None:
+                changer.argtypes, changer.restype = [ctypes.c_double], None
+                return changer  # type: ignore[no-any-return]
     return None
 
 

@@ -27,7 +27,7 @@ Option = tuple[str, Words, Words]
 """One choice of several: id, label, tooltip."""
 
 _Target = TypeVar("_Target", bound=QObject)
-_LABELS = ("set_label", "set_title", "set_text", "setText", "setTitle")
+_LABELS = ("set_label", "set_title", "set_text", "setText", "setTitle", "setWindowTitle")
 """Methods that take the text of a control, in the order of preference."""
 
 
@@ -36,6 +36,11 @@ def in_words(words: Words) -> str:
     if callable(words):
         return words()
     return words.text() if isinstance(words, Message) else _(words)
+
+
+def composed(how: Callable[..., str], *words: Words) -> Words:
+    """Words that `how` makes of others, each in the present language."""
+    return lambda: how(*map(in_words, words))
 
 
 def plain_tooltip(text: str) -> str:

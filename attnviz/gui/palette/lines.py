@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QModelIndex,
-    QPersistentModelIndex,
-    QPointF,
-    QRectF,
-    QSize,
-    Qt,
-)
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -37,10 +29,10 @@ class Lines(QAbstractListModel):
         super().__init__(parent)
         self._found: list[Found] = []
 
-    def show(self, found: list[Found]) -> None:
+    def show(self, matches: list[Found]) -> None:
         """Replace all lines."""
         self.beginResetModel()
-        self._found = found
+        self._found = matches
         self.endResetModel()
 
     def at(self, row: int) -> Found:
@@ -70,7 +62,7 @@ class LinePainter(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         lines = index.model()
         assert isinstance(lines, Lines)
-        found, theme = lines.at(index.row()), active_theme()
+        match, theme = lines.at(index.row()), active_theme()
         rect = QRectF(option.rect)  # type: ignore[attr-defined]
         painter.save()
         if option.state & QStyle.StateFlag.State_Selected:  # type: ignore[attr-defined]
@@ -84,21 +76,21 @@ class LinePainter(QStyledItemDelegate):
         inside = rect.adjusted(2 * GRID, 0, -2 * GRID, 0)
         painter.setFont(ui_font(TEXT_PX))
         painter.setPen(QColor(theme.muted))
-        painter.drawText(QRectF(inside.left(), inside.top(), KIND - GRID, LINE), middle, found.entry.kind)
+        painter.drawText(QRectF(inside.left(), inside.top(), KIND - GRID, LINE), middle, match.entry.kind)
         painter.setFont(number_font(TEXT_PX - 1))
-        painter.drawText(inside, middle | Qt.AlignmentFlag.AlignRight, found.entry.shortcut)
-        taken = QFontMetricsF(painter.font()).horizontalAdvance(found.entry.shortcut)
-        _paint_text(painter, inside.adjusted(KIND, 0, -taken - 2 * GRID, 0), found)
+        painter.drawText(inside, middle | Qt.AlignmentFlag.AlignRight, match.entry.shortcut)
+        taken = QFontMetricsF(painter.font()).horizontalAdvance(match.entry.shortcut)
+        _paint_text(painter, inside.adjusted(KIND, 0, -taken - 2 * GRID, 0), match)
         painter.restore()
 
 
-def _paint_text(painter: QPainter, room: QRectF, found: Found) -> None:
+def _paint_text(painter: QPainter, room: QRectF, match: Found) -> None:
     """Paint the text, elided, its named letters heavy and in the accent."""
-    theme, text = active_theme(), found.entry.text
+    theme, text = active_theme(), match.entry.text
     plain, heavy = ui_font(TEXT_PX + 1), ui_font(TEXT_PX + 1, QFont.Weight.DemiBold)
     shown = QFontMetricsF(plain).elidedText(text, Qt.TextElideMode.ElideRight, room.width())
     x, base = room.left(), room.center().y() + QFontMetricsF(plain).ascent() / 2 - 1
-    for is_named, part in _parts(shown, found.places):
+    for is_named, part in _parts(shown, match.places):
         painter.setFont(heavy if is_named else plain)
         painter.setPen(QColor(theme.accent if is_named else theme.ink))
         painter.drawText(QPointF(x, base), part)

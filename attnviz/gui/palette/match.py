@@ -28,8 +28,8 @@ class Found(NamedTuple):
 def search(query: str, entries: Iterable[Entry]) -> list[Found]:
     """The entries that hold every term of `query`, by points; equal ones keep their order."""
     terms = query.casefold().split()
-    found = (_found(terms, entry) for entry in entries)
-    return sorted((one for one in found if one is not None), key=lambda one: -one.points)
+    matches = (_found(terms, entry) for entry in entries)
+    return sorted((one for one in matches if one is not None), key=lambda one: -one.points)
 
 
 def _found(terms: Sequence[str], entry: Entry) -> Found | None:
@@ -48,8 +48,8 @@ def _found(terms: Sequence[str], entry: Entry) -> Found | None:
 
 def scored(term: str, text: str) -> int:
     """Points of a term in a text; 0 if the text does not hold it."""
-    found = match(term, text)
-    return 0 if found is None else found[0]
+    matched = match(term, text)
+    return 0 if matched is None else matched[0]
 
 
 def match(term: str, text: str) -> tuple[int, range | tuple[int, ...]] | None:

@@ -163,11 +163,11 @@ class Palette(QWidget):
 
     @Slot(str)
     def _on_typed(self, text: str) -> None:
-        found = search(text, self._entries) if text.strip() else self._unsearched()
-        self._lines.show(found)
-        self.list.setVisible(bool(found))
-        self._empty.setVisible(not found)
-        if found:
+        matches = search(text, self._entries) if text.strip() else self._unsearched()
+        self._lines.show(matches)
+        self.list.setVisible(bool(matches))
+        self._empty.setVisible(not matches)
+        if matches:
             self.list.setCurrentIndex(self._lines.index(0, 0))
         self._place()
 

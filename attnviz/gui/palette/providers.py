@@ -37,7 +37,7 @@ from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped
 
 if TYPE_CHECKING:
     from attnviz.gui.commands.surface import Surface
-    from attnviz.gui.panels.mechanism.panel import MechanismPanel
+    from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
     from attnviz.gui.panels.mechanism.section import Section
 
 
@@ -135,7 +135,7 @@ def _lessons(surface: Surface) -> Iterator[Entry]:
 
 
 def _open_lesson(surface: Surface, id_: str) -> None:
-    from attnviz.gui.panels.lesson.panel import LessonPanel
+    from attnviz.gui.panels.lesson.lesson import LessonPanel
 
     surface.workspaces.choose("lesson")
     panel = surface.panels["lesson"]
@@ -278,7 +278,7 @@ def _gradients(surface: Surface) -> Iterator[Entry]:
 
 
 def _panel_of_settings(surface: Surface) -> MechanismPanel:
-    from attnviz.gui.panels.mechanism.panel import MechanismPanel
+    from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 
     panel = surface.panels["mechanism"]
     assert isinstance(panel, MechanismPanel)

@@ -175,9 +175,11 @@ class BlockPanel(Panel):
 
     def _bring_symbol_into_sight(self, stage: str) -> None:
         for formula in self.formulas:
-            found = next((rect for part, rect in formula.part_rects() if stage and part.stage == stage), None)
-            if found is not None and formula.isVisible():
-                middle = formula.geometry().topLeft() + found.center().toPoint()
+            symbol = next(
+                (rect for part, rect in formula.part_rects() if stage and part.stage == stage), None
+            )
+            if symbol is not None and formula.isVisible():
+                middle = formula.geometry().topLeft() + symbol.center().toPoint()
                 self._formula_scroll.ensureVisible(middle.x(), middle.y(), 40, 0)
                 return
 

@@ -28,7 +28,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.study.failures.checks import Finding
-from attnviz.study.failures.mending import mended
+from attnviz.study.failures.running import mended
 from attnviz.study.failures.table import FAILURE_BY_ID, FAILURES, Failure
 
 

@@ -21,7 +21,7 @@ from attnviz.gui.widgets.numbers.block import laid_over
 from attnviz.gui.widgets.numbers.grid import NumberGrid
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.sites.axes import stage_shape
+from attnviz.model.sites.stages import stage_shape
 from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import ROLES
@@ -199,7 +199,7 @@ class MatricesPanel(Panel):
 def _shown_of(attention: Site) -> tuple[object, ...]:
     """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
     norms = attention.embedding_norm, attention.final_norm
-    made = attention.projections, attention.latent, attention.heads
+    shapes = attention.projections, attention.latent, attention.heads
     parts = attention.qk_norm, attention.position, attention.block, attention.gate
     more = attention.sinks, attention.differential, attention.vocabulary, attention.additive_mask
-    return (*made, *parts, *more, *norms, *map(attention.projection_shape, ROLES))
+    return (*shapes, *parts, *more, *norms, *map(attention.projection_shape, ROLES))

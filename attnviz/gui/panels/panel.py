@@ -163,7 +163,7 @@ class Panel(QWidget):
     def _is_left(self, trace: Trace) -> bool:
         """True if the numbers are those of another document than the present one."""
         is_left = self._left is not None and trace is self._left()
-        return is_left and trace.experiment != self.store.experiment
+        return is_left and not self.store.is_of_document(trace)
 
     def _own_trace(self) -> Trace | None:
         if self.draws_gradients:

@@ -210,15 +210,15 @@ class PlanePanel(Panel):
         self, site: SiteTrace, basis: NDArray[np.float64], query: int, key: int
     ) -> tuple[Arrows, ...]:
         """All keys, and the one query in focus, as the scores read them."""
-        found = []
+        families = []
         rows = (("k", self.theme.key, key), ("q", self.theme.query, query))
         for name, color, strong in rows:
             labels = site.names(STAGE_BY_ID[as_read(name, site.stages)].axes[1])
-            made = _arrows(
+            arrows = _arrows(
                 name, color, self._matrix(site, name), basis, labels, strong, self._why_fixed(site, name)
             )
-            found.append(replace(made, names_strong_only=name == "q"))
-        return tuple(found)
+            families.append(replace(arrows, names_strong_only=name == "q"))
+        return tuple(families)
 
     def _why_fixed(self, site: SiteTrace, name: str) -> str:
         assert self.store.trace is not None

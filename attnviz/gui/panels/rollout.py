@@ -152,17 +152,17 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
     @Slot()
     def show_answer(self) -> None:
         """The map with the last layer on top, in the chosen range."""
-        found, of = self.answer.result, self.answer.of
-        if found is not None and of is not None and found.sites:
-            short = enumerate(elide(token, LONGEST) for token in found.tokens[:MOST_TOKENS])
+        traced, of = self.answer.result, self.answer.of
+        if traced is not None and of is not None and traced.sites:
+            short = enumerate(elide(token, LONGEST) for token in traced.tokens[:MOST_TOKENS])
             self._token.set_options(tuple((str(at), f"{at + 1} · {token}", "") for at, token in short))
             self._token.set_value(str(of.token))
             is_whole = self._range.value() == WHOLE
             self.map.set_content(
                 HeatContent(
-                    found.rows[::-1],
-                    tuple(str(layer) for layer in range(len(found.sites), 0, -1)),
-                    found.tokens,
+                    traced.rows[::-1],
+                    tuple(str(layer) for layer in range(len(traced.sites), 0, -1)),
+                    traced.tokens,
                     self.theme.muted,
                     self.theme.key,
                     range_id=self._range.value(),
@@ -177,16 +177,16 @@ class RolloutPanel(AnswerPanel[Question, LayerMap]):
     @Slot(int, int)
     def _say(self, row: int, column: int) -> None:
         """The share of a cell, or the formula with its source."""
-        found, of = self.answer.result, self.answer.of
-        if found is None or of is None or not 0 <= row < len(found.sites):
+        traced, of = self.answer.result, self.answer.of
+        if traced is None or of is None or not 0 <= row < len(traced.sites):
             self._says.set_line(_(FORMULAS[self._kind.value() == "flow"]))
             return
-        layer = len(found.sites) - 1 - row
+        layer = len(traced.sites) - 1 - row
         said = _("{site}: {share} of “{key}” reaches “{token}”").format(
-            site=site_label(found.experiment, found.sites[layer]),
-            share=number(float(found.rows[layer, column]), 4),
-            key=isolated(found.tokens[column]),
-            token=isolated(found.tokens[of.token]),
+            site=site_label(traced.experiment, traced.sites[layer]),
+            share=number(float(traced.rows[layer, column]), 4),
+            key=isolated(traced.tokens[column]),
+            token=isolated(traced.tokens[of.token]),
         )
         self._says.set_line(said)
 

@@ -95,7 +95,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "pipeline",
         N_("Pipeline"),
-        "pipeline.panel:PipelinePanel",
+        "pipeline.pipeline:PipelinePanel",
         help=N_("Every stage of the attention in data-flow order; a click shows it in the map."),
         cites="attention",
         words=N_("data flow, order of operations"),
@@ -121,7 +121,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "heads",
         N_("Heads"),
-        "heads.panel:HeadsPanel",
+        "heads.heads:HeadsPanel",
         help=N_("The shown stage in every head of the layer; a click chooses a head."),
         cites="attention",
         words=N_("order by entropy, by locality"),
@@ -134,7 +134,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "head",
         N_("Selected head"),
-        "head.panel:HeadPanel",
+        "head:HeadPanel",
         help=N_("The selected head: the key that its row attends to most, and the actions on it."),
         words=N_("attention head, sharpest key"),
         workspaces=("model",),
@@ -145,7 +145,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "mechanism",
         N_("Mechanism"),
-        "mechanism.panel:MechanismPanel",
+        "mechanism.mechanism:MechanismPanel",
         help=N_("Everything that changes a number: heads, score, mask, position, weights, block."),
         words=N_("settings of the model, controls"),
         workspaces=("learn", "explore", "compare"),
@@ -157,7 +157,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "inspector",
         N_("Inspector"),
-        "inspector.panel:InspectorPanel",
+        "inspector.inspector:InspectorPanel",
         help=N_("The arithmetic of one number, term by term; a click on a term opens its origin."),
         words=N_("arithmetic, derivation, origin of a number"),
         workspaces=("learn", "explore", "generate", "compare"),
@@ -179,7 +179,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "positions",
         N_("Positions"),
-        "positions.panel:PositionsPanel",
+        "positions.positions:PositionsPanel",
         help=N_("The score as a function of the distance of query and key, under each encoding."),
         cites="rope",
         words=N_("RoPE, ALiBi, long context, extrapolation"),
@@ -192,7 +192,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "cost",
         N_("Cost"),
-        "cost.panel:CostPanel",
+        "cost.cost:CostPanel",
         help=N_("Operations, bytes and cache of a model of any size, with the arithmetic of each."),
         cites="gqa",
         words=N_("KV cache, memory, FLOPs; GPT-3, Llama, DeepSeek"),
@@ -229,7 +229,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "axes",
         N_("Axes"),
-        "axes.panel:AxesPanel",
+        "axes.axes:AxesPanel",
         help=N_("The feature axis splits into heads and merges again; every cell keeps its number."),
         cites="attention",
         words=N_("reshape, split and merge heads, dimensions"),
@@ -242,7 +242,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "architecture",
         N_("Architecture"),
-        "architecture.panel:ArchitecturePanel",
+        "architecture.architecture:ArchitecturePanel",
         help=N_("All attentions of the document, encoder and decoder, and what each of them reads."),
         cites="attention",
         words=N_("encoder, decoder, cross-attention, stack of layers"),
@@ -254,7 +254,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "text",
         N_("Text"),
-        "decoding.story.panel:TextPanel",
+        "decoding.story.story:TextPanel",
         help=N_("The text token by token as the player generates it; Space plays."),
         words=N_("generated text, player, decoding"),
         workspaces=("generate",),
@@ -264,7 +264,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "next",
         N_("Next token"),
-        "decoding.next.panel:NextPanel",
+        "decoding.next.next:NextPanel",
         help=N_("The probability of each next token; a click forces one and the text goes on from it."),
         words=N_("logits, probabilities, force a token, branch"),
         workspaces=("generate",),
@@ -297,7 +297,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "caches",
         N_("Keys and values"),
-        "decoding.caches.panel:CachesPanel",
+        "decoding.caches.caches:CachesPanel",
         help=N_("The keys and values kept from earlier steps; the framed row is appended in this step."),
         cites="mqa",
         words=N_("KV cache, past key values"),
@@ -320,7 +320,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "counters",
         N_("Counters"),
-        "decoding.counters.panel:CountersPanel",
+        "decoding.counters.counters:CountersPanel",
         help=N_("The operations and bytes of this step with and without a cache, counted from the shapes."),
         words=N_("FLOPs and bytes of a step, with and without a cache"),
         workspaces=("generate",),
@@ -332,7 +332,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "lesson",
         N_("Lesson"),
-        "lesson.panel:LessonPanel",
+        "lesson.lesson:LessonPanel",
         help=N_(
             "A lesson: each step sets up the document, and the numbers in its text are computed from it."
         ),
@@ -346,7 +346,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "compare",
         N_("Compare"),
-        "compare.panel:ComparePanel",
+        "compare.compare:ComparePanel",
         help=N_("The same stage under A and B, and their difference; the greatest change is named."),
         words=N_("difference of two states, A and B"),
         workspaces=("compare",),
@@ -358,7 +358,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "gradients",
         N_("Gradients"),
-        "gradients.panel:GradientsPanel",
+        "gradients.gradients:GradientsPanel",
         help=N_(
             "Norms of the gradient by stage and by layer, and how ÷√d keeps the gradient of the "
             "softmax large."

@@ -52,9 +52,9 @@ class Disk(QObject):
 
         self._scheduler.submit(job, partial(self._on_found, path, stamp), self._on_failed, key=KEY)
 
-    def _on_found(self, path: Path, expected: Stamp, found: tuple[bool, Stamp | None]) -> None:
+    def _on_found(self, path: Path, expected: Stamp, state: tuple[bool, Stamp | None]) -> None:
         chapter = self._store.chapters.present
-        is_same, now = found
+        is_same, now = state
         if (path, expected) != (chapter.path, chapter.stamp):
             return
         if is_same:

@@ -14,8 +14,8 @@ from attnviz.checkpoints.presets import PRESETS, load_preset, needs_model
 from attnviz.checkpoints.stories import load
 from attnviz.compute.scheduler import CancelToken, Scheduler
 from attnviz.core.text import visible
-from attnviz.gui.dialogs.saving import Saving
 from attnviz.gui.failure import failure_message, is_expected, log_unexpected
+from attnviz.gui.services.saving import Saving
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.front import front_window
@@ -23,13 +23,7 @@ from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import CARRYING, is_carrier
-from attnviz.model.io.files import (
-    INLINE_NUMBERS,
-    JSON_SUFFIX,
-    SURVEY_SUFFIX,
-    TENSORS_SUFFIX,
-    number_count,
-)
+from attnviz.model.io.files import INLINE_NUMBERS, JSON_SUFFIX, SURVEY_SUFFIX, TENSORS_SUFFIX, number_count
 from attnviz.model.io.stamp import Stamp, stamped
 from attnviz.model.io.titles import as_shown, translated
 from attnviz.model.io.turns import ChangedOnDisk
@@ -90,7 +84,6 @@ class Documents(QObject):
     ) -> None:
         super().__init__(parent)
         self._store, self._scheduler, self._settings = store, scheduler, settings
-        self._model_folder = ""
         self._packed: set[Path] = set()
         """Files that have the weights of their model, and keep them when they are saved again."""
 
@@ -106,11 +99,15 @@ class Documents(QObject):
             else:
                 self._store.open(load_preset(id_))
 
+    def show(self, document: Document) -> None:
+        """Show a document without a file; undo returns to the present one."""
+        if self.may_leave():
+            self._store.open(document)
+
     def open_empty(self) -> None:
         """Show a document to begin with: a few words, random vectors, one head."""
-        if self.may_leave():
-            words = tuple(_("write your own text here").split())
-            self._store.open(Document(Experiment(words, SeededVectors(len(words), EMPTY_WIDTH))))
+        words = tuple(_("write your own text here").split())
+        self.show(Document(Experiment(words, SeededVectors(len(words), EMPTY_WIDTH))))
 
     def open_first(self, id_: str, then: Callable[[], None]) -> None:
         """Show the first preset of a window, unless another document came first.
@@ -156,27 +153,17 @@ class Documents(QObject):
         if name:
             self.file_chosen.emit(Path(name))
 
-    def ask_import(self, model: str = "") -> None:
-        """Choose a trained model, first `model`, and its input; open the resulting document."""
-        # Created on first use: the checkpoint reader is slow to import.
-        from attnviz.gui.dialogs.import_model import ask_import
-
-        first = model or self._model_folder
-        document, self._model_folder = ask_import(front_window(), self._scheduler, first)
-        if document is not None and self.may_leave():
-            self._store.open(document)
-
     def open(self, path: Path) -> None:
         """Read a document and show it. A file that cannot be read changes nothing."""
         if not self.may_leave():
             return
 
-        def done(found: tuple[Document, Stamp | None]) -> None:
+        def done(read: tuple[Document, Stamp | None]) -> None:
             if is_carrier(path):  # saving must not replace a picture
-                self._store.open(found[0])
+                self._store.open(read[0])
                 self.said.emit(_("Opened the document of {file}").format(file=visible(path.name)))
                 return
-            self._store.open(found[0], path, found[1])
+            self._store.open(read[0], path, read[1])
             self._remember(path)
 
         self._load(path, done)
@@ -188,9 +175,9 @@ class Documents(QObject):
         if path is None:
             return
 
-        def done(found: tuple[Document, Stamp | None]) -> None:
+        def done(read: tuple[Document, Stamp | None]) -> None:
             if self._store.path == path:
-                self._store.reload(*found)
+                self._store.reload(*read)
                 self.said.emit(
                     _("Reloaded {file}; undo returns to the state before").format(file=name_of(chapter))
                 )

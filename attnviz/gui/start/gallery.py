@@ -57,9 +57,9 @@ class Section(QWidget):
 
         All of them if the group `is_whole`, else its first rows.
         """
-        found = [card for card in self.cards if card.matches(words)]
+        matching = [card for card in self.cards if card.matches(words)]
         columns = max(1, (width + GAP) // (WIDTH + GAP))
-        shown = found if is_whole else found[: columns * self._n_rows]
+        shown = matching if is_whole else matching[: columns * self._n_rows]
         card_width = (width - (columns - 1) * GAP) // columns
         for card in self.cards:
             card.setVisible(card in shown)
@@ -70,7 +70,7 @@ class Section(QWidget):
         size = self._all.sizeHint()
         self._heading.setGeometry(0, 0, width - size.width() - GAP, _HEADING - GRID // 2)
         self._all.setGeometry(width - size.width(), 4, size.width(), _LINE)
-        self._all.setVisible(len(shown) < len(found))
+        self._all.setVisible(len(shown) < len(matching))
         n_rows = -(-len(shown) // columns)
         return _HEADING + n_rows * (HEIGHT + GRID) + GRID if shown else 0
 

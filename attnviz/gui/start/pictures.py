@@ -65,8 +65,8 @@ def _drawn(document: Document, check: Callable[[], None]) -> Trace:
         return execute(document.experiment, "numpy", "auto", check=check, reserve=1)
     from attnviz.compute.execute import execute_backward
 
-    found = execute_backward(document.experiment, view.target, "numpy", "auto", check)[1]
-    return found if view.quantity == "gradient" else found.product
+    gradient = execute_backward(document.experiment, view.target, "numpy", "auto", check)[1]
+    return gradient if view.quantity == "gradient" else gradient.product
 
 
 class Pictures:

@@ -134,12 +134,12 @@ class Start(QObject):
         missing = [card.preset for card in self.page.gallery.cards if not card.has_picture]
 
         def job(token: CancelToken) -> dict[str, Picture]:
-            found = {preset.id: pictures.stored(preset) for preset in missing}
-            return {id_: picture for id_, picture in found.items() if picture is not None}
+            stored = {preset.id: pictures.stored(preset) for preset in missing}
+            return {id_: picture for id_, picture in stored.items() if picture is not None}
 
-        def done(found: dict[str, Picture]) -> None:
-            self._show_pictures(found)
-            self._make_next(pictures, [preset for preset in missing if preset.id not in found])
+        def done(stored: dict[str, Picture]) -> None:
+            self._show_pictures(stored)
+            self._make_next(pictures, [preset for preset in missing if preset.id not in stored])
 
         if missing:
             self._services.schedulers.answers.submit(job, done, _ignore, key="pictures")
@@ -165,10 +165,10 @@ class Start(QObject):
 
         self._services.schedulers.answers.submit(job, done, failed, key="pictures")
 
-    def _show_pictures(self, found: dict[str, Picture]) -> None:
+    def _show_pictures(self, pictures: dict[str, Picture]) -> None:
         for card in self.page.gallery.cards if self.page is not None else ():
-            if card.preset.id in found:
-                card.set_picture(found[card.preset.id])
+            if card.preset.id in pictures:
+                card.set_picture(pictures[card.preset.id])
 
     # --- acting
 

@@ -12,16 +12,16 @@ def main(kind: str, *numbers: str) -> None:
     if kind == "edits":
         from attnviz.gui.timing.edits import measure_edits
 
-        found = measure_edits(*map(int, numbers))
+        times = measure_edits(*map(int, numbers))
     elif kind == "switches":
         from attnviz.gui.timing.switches import measure_switches
 
-        found = measure_switches(*map(int, numbers))
+        times = measure_switches(*map(int, numbers))
     else:
         from attnviz.gui.timing.start import measure_start
 
-        found = measure_start()
-    print(json.dumps(found))
+        times = measure_start()
+    print(json.dumps(times))
 
 
 main(*sys.argv[1:])

@@ -41,13 +41,13 @@ def measure_edits(n: int, heads: int, d_head: int, count: int) -> dict[str, Any]
     wait(lambda: window.store.trace)
     window.commands["pin"].trigger()  # without a state to compare with, Compare has nothing to paint
     bench = _Bench(timed)
-    found: list[dict[str, Any]] = []
+    workspaces: list[dict[str, Any]] = []
     for workspace in WORKSPACES:
         window.workspaces.switch(workspace.id)
         spin(0.2)
-        found.append({"workspace": workspace.id, **bench.measure(count)})
+        workspaces.append({"workspace": workspace.id, **bench.measure(count)})
     timed.close()
-    return {"workspaces": found, "platform": platform()}
+    return {"workspaces": workspaces, "platform": platform()}
 
 
 class _Bench:

@@ -7,7 +7,7 @@ from typing import Any
 
 from attnviz.compute import scheduler
 from attnviz.gui.live.trace import KEY as RUN_KEY
-from attnviz.gui.panels.compare.live import KEY as COMPARE_KEY
+from attnviz.gui.panels.compare.compare import KEY as COMPARE_KEY
 from attnviz.gui.panels.panel import Panel
 
 AWAITED = (RUN_KEY, COMPARE_KEY, "grid")

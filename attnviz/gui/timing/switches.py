@@ -23,7 +23,7 @@ def measure_switches(count: int) -> dict[str, Any]:
     window = timed.window
     FirstFrame(window, window.start)
     wait(lambda: window.store.trace)
-    found: dict[str, dict[str, list[float]]] = {row.id: {"seconds": [], "cpu": []} for row in WORKSPACES}
+    times: dict[str, dict[str, list[float]]] = {row.id: {"seconds": [], "cpu": []} for row in WORKSPACES}
     for index in range(count + 1):
         for row in (*WORKSPACES[1:], WORKSPACES[0]):
             spin(PAUSE_S)
@@ -32,7 +32,7 @@ def measure_switches(count: int) -> dict[str, Any]:
             window.workspaces.switch(row.id)
             shown = timed.last_frame()
             if index:
-                found[row.id]["seconds"].append(shown.at - begun.at)
-                found[row.id]["cpu"].append(shown.cpu - begun.cpu)
+                times[row.id]["seconds"].append(shown.at - begun.at)
+                times[row.id]["cpu"].append(shown.cpu - begun.cpu)
     timed.close()
-    return found
+    return times

@@ -94,11 +94,11 @@ def wait(answer: Callable[[], Found]) -> Found:
     ticker = QTimer()
     ticker.start(1000)  # so that waiting for events ends, whatever happens
     until = time.perf_counter() + PATIENCE_S
-    while not (found := answer()):
+    while not (answered := answer()):
         if time.perf_counter() > until:
             raise TimeoutError("the window did not paint")
         QCoreApplication.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
-    return found
+    return answered
 
 
 def spin(seconds: float) -> None:

@@ -89,8 +89,8 @@ class CaptionText(Control):
         line = layout.lineAt(0)
         if not 0 <= at.x() < line.naturalTextWidth():
             return -1
-        found = line.xToCursor(at.x(), line.CursorPosition.CursorOnCharacter)
-        place = start + (found[0] if isinstance(found, tuple) else found)
+        cursor = line.xToCursor(at.x(), line.CursorPosition.CursorOnCharacter)
+        place = start + (cursor[0] if isinstance(cursor, tuple) else cursor)
         return next((i for i, first, last in self._spans() if first <= place < last), -1)
 
     def link_rects(self, link: int) -> tuple[QRectF, ...]:
@@ -310,5 +310,5 @@ class Caption(QWidget):
 
 def _x(line: QTextLine, character: int) -> float:
     """Horizontal position of the cursor before a character; Qt returns the cursor with it."""
-    found: Any = line.cursorToX(character)
-    return float(found[0] if isinstance(found, tuple) else found)
+    x: Any = line.cursorToX(character)
+    return float(x[0] if isinstance(x, tuple) else x)

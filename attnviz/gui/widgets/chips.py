@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QToolTip, QWidget
 
-from attnviz.core.bpe import is_byte_token
+from attnviz.core.piece_kinds import is_byte_token
 from attnviz.core.text import visible
 from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.look.words import plain_tooltip

@@ -309,8 +309,8 @@ class ExplanationPage(QTextBrowser):
     def _term_at(self, position: QPoint) -> Term | Gap | None:
         offset = QPointF(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
         at = self.document().documentLayout().hitTest(QPointF(position) + offset, Qt.HitTestAccuracy.ExactHit)
-        found = [i for i, (start, end) in enumerate(self._places) if start <= at < end]
-        return self._terms[found[0]] if found else None
+        here = [i for i, (start, end) in enumerate(self._places) if start <= at < end]
+        return self._terms[here[0]] if here else None
 
     def place_of(self, source: Cell) -> QPoint:
         """The middle of the first link to a cell, in the viewport. Raises `LookupError`."""

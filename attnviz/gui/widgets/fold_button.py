@@ -94,10 +94,10 @@ class FoldButton(PaintedButton):
 
     def _dock(self) -> QDockWidget | None:
         """The dock around the panel; None for a panel alone."""
-        found: QWidget | None = self
-        while found is not None and not isinstance(found, QDockWidget):
-            found = found.parentWidget()
-        return found
+        widget: QWidget | None = self
+        while widget is not None and not isinstance(widget, QDockWidget):
+            widget = widget.parentWidget()
+        return widget
 
 
 def _column_of(dock: QDockWidget) -> list[QDockWidget]:

@@ -34,10 +34,10 @@ class NarrowScroll(QScrollArea):
         self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        found = super().eventFilter(watched, event)
+        is_taken = super().eventFilter(watched, event)
         if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
             self._fit()
-        return found
+        return is_taken
 
     def _fit(self) -> None:
         content, room = self.widget(), self.viewport().size()

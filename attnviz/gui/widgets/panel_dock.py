@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QApplication,
-    QDockWidget,
-    QHBoxLayout,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
@@ -171,18 +164,19 @@ class PanelDock(QDockWidget):
 
     def event(self, event: QEvent) -> bool:
         """A double click on the title enlarges, and returns a panel torn off; Qt would let it float."""
-        if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonDblClick:
+        kind = event.type()  # once: PySide makes a member of an enum each time
+        if isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseButtonDblClick:
             if self.titleBarWidget().geometry().contains(event.position().toPoint()):
                 if self.isFloating():
                     self.setFloating(False)
                 else:
                     self.enlarge_wanted.emit(self.panel_id)
                 return True
-        elif event.type() == QEvent.Type.WindowActivate and self.isFloating():
+        elif kind == QEvent.Type.WindowActivate and self.isFloating():
             self.activated.emit(self.panel_id)
-        elif event.type() == QEvent.Type.Show and self.isFloating():
+        elif kind == QEvent.Type.Show and self.isFloating():
             QTimer.singleShot(0, self, self.tell_visible)
-        elif event.type() == QEvent.Type.MouseButtonRelease and self.isFloating():
+        elif kind == QEvent.Type.MouseButtonRelease and self.isFloating():
             QTimer.singleShot(0, self, self.frame_window)  # the end of a drag out of the window
         return super().event(event)
 

@@ -46,25 +46,25 @@ def broken(text: str, font: QFont, width: float, most: int) -> tuple[Line, ...]:
 def laid_out(line: Line, font: QFont, marks: Sequence[Mark]) -> QTextLayout:
     """One line, ready to be painted and measured."""
     layout = QTextLayout(line.text, font)
-    layout.setFormats([made for made in (_format(line, mark) for mark in marks) if made.length > 0])
+    layout.setFormats([row for row in (_format(line, mark) for mark in marks) if row.length > 0])
     layout.beginLayout()
-    made = layout.createLine()
-    if made.isValid():
-        made.setLineWidth(ENDLESS)
+    row = layout.createLine()
+    if row.isValid():
+        row.setLineWidth(ENDLESS)
     layout.endLayout()
     return layout
 
 
 def _format(line: Line, mark: Mark) -> QTextLayout.FormatRange:
     """A mark as far as it is on a line."""
-    made = QTextLayout.FormatRange()
-    made.start = max(0, mark.first - line.start)
-    made.length = min(mark.last - line.start, len(line.text)) - made.start
+    stretch = QTextLayout.FormatRange()
+    stretch.start = max(0, mark.first - line.start)
+    stretch.length = min(mark.last - line.start, len(line.text)) - stretch.start
     style = QTextCharFormat()
     style.setForeground(QColor(mark.color))
     style.setFontUnderline(mark.is_underlined)
-    made.format = style
-    return made
+    stretch.format = style
+    return stretch
 
 
 def _starts(text: str, font: QFont, width: float, most: int) -> list[int]:

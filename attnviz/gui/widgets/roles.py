@@ -48,11 +48,11 @@ def _interface(name: str, thing: QObject | None) -> QAccessibleInterface | None:
     role = ROLES.get(name)
     if role is None or not isinstance(thing, QWidget):
         return None
-    made = QAccessibleWidget(thing, role)
+    interface = QAccessibleWidget(thing, role)
     number = next(_numbers)  # an id may come again while the first widget of it still lives in Qt
-    _kept[number] = made
+    _kept[number] = interface
     thing.destroyed.connect(partial(_kept.pop, number, None))
-    return made
+    return interface
 
 
 _numbers = count()

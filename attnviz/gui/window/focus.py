@@ -83,7 +83,7 @@ def _takes_click(widget: QWidget) -> bool:
 
 def _upwards(widget: QWidget) -> list[QWidget]:
     """The widget and its ancestors, as far as its window."""
-    found = [widget]
-    while not found[-1].isWindow() and (parent := found[-1].parentWidget()) is not None:
-        found.append(parent)
-    return found
+    chain = [widget]
+    while not chain[-1].isWindow() and (parent := chain[-1].parentWidget()) is not None:
+        chain.append(parent)
+    return chain

@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
-from attnviz.checkpoints.presets import PRESETS
 from attnviz.gui.commands.surface import Surface
 from attnviz.gui.look import look
 from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
@@ -23,16 +22,16 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LessonLive
 from attnviz.gui.window.presentation import ENLARGED, Presentation
+from attnviz.gui.window.stepping import step_head, step_preset, step_site, step_stage
 from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.edit.chapters import Chapter
-from attnviz.model.sites.sites import site_names
 
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
     from attnviz.gui.help.help import WhatIsThis
     from attnviz.gui.palette.palette import Palette
-    from attnviz.gui.panels.compare.panel import ComparePanel
+    from attnviz.gui.panels.compare.compare import ComparePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
 
@@ -56,6 +55,7 @@ class Handlers(QObject):
         self._workspaces = surface.workspaces
         self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
         self._lessons = lessons
+        self._model_folder = ""
         self._store.player_changed.connect(self._on_player)
         self._store.pointer_changed.connect(self._on_pointer)
 
@@ -67,7 +67,9 @@ class Handlers(QObject):
         exporter = Exporter(self._window, self._store, self._services.schedulers.run, self._settings)
         exporter.failed.connect(self._status.warn)
         exporter.said.connect(self._status.say)
-        exporter.pinned = lambda: self._compare.live.comparable if "compare" in self._surface.panels else None
+        exporter.pinned = lambda: (
+            self._compare.pinning.comparable if "compare" in self._surface.panels else None
+        )
         exporter.lesson = lambda: self._lessons.lesson
         return exporter
 
@@ -129,7 +131,17 @@ class Handlers(QObject):
 
     @Slot()
     def on_import_model(self) -> None:
-        self._documents.ask_import()
+        self.import_model(self._model_folder)
+
+    def import_model(self, folder: str) -> None:
+        """Choose a trained model, first that of a folder or a file, and its input; show the document."""
+        from attnviz.gui.dialogs.import_model import ImportDialog
+
+        dialog = ImportDialog(self._window, self._services, folder)
+        is_taken = dialog.ask()
+        self._model_folder = dialog.folder
+        if is_taken and dialog.document is not None:
+            self._documents.show(dialog.document)
 
     @Slot()
     def on_survey(self) -> None:
@@ -157,9 +169,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_preferences(self) -> None:
-        from attnviz.gui.dialogs.preferences import show_preferences
+        from attnviz.gui.dialogs.preferences import PreferencesDialog
 
-        if show_preferences(self._window, self._settings):
+        dialog = PreferencesDialog(self._window, self._services)
+        if dialog.ask():
+            dialog.store()
             self.apply_preferences()
 
     @Slot()
@@ -198,12 +212,12 @@ class Handlers(QObject):
     @Slot()
     def on_pin(self) -> None:
         if self._surface.panels:
-            self._compare.live.pin()
+            self._compare.pinning.pin()
 
     @Slot()
     def on_swap(self) -> None:
         if self._surface.panels:
-            self._compare.live.swap()
+            self._compare.pinning.swap()
 
     # --- view
 
@@ -217,19 +231,19 @@ class Handlers(QObject):
 
     @Slot()
     def on_next_head(self) -> None:
-        self._step_head(1)
+        step_head(self._store, 1)
 
     @Slot()
     def on_previous_head(self) -> None:
-        self._step_head(-1)
+        step_head(self._store, -1)
 
     @Slot()
     def on_next_stage(self) -> None:
-        self._step_stage(1)
+        step_stage(self._store, 1)
 
     @Slot()
     def on_previous_stage(self) -> None:
-        self._step_stage(-1)
+        step_stage(self._store, -1)
 
     @Slot()
     def on_next_layer(self) -> None:
@@ -245,9 +259,9 @@ class Handlers(QObject):
         if self._lessons.is_shown:
             self._lessons.go_by(step)
         elif not self._workspaces.enlarged:
-            self._step_site(step)
+            step_site(self._store, step)
         elif not self._step_word(step):
-            self._step_preset(step)
+            step_preset(self._store, self._documents, step)
 
     @Slot()
     def on_next_word(self) -> None:
@@ -346,39 +360,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_next_preset(self) -> None:
-        self._step_preset(1)
+        step_preset(self._store, self._documents, 1)
 
     @Slot()
     def on_previous_preset(self) -> None:
-        self._step_preset(-1)
-
-    def _step_preset(self, step: int) -> None:
-        """Open the preset after or before the present one, in the order of the menu."""
-        title = self._store.document.title
-        titles = [preset.title for preset in PRESETS]
-        place = titles.index(title) + step if title in titles else 0 if step > 0 else len(titles) - 1
-        if 0 <= place < len(titles):
-            self._documents.open_preset(PRESETS[place].id)
-
-    def _step_head(self, step: int) -> None:
-        store = self._store
-        n_heads = store.attention.heads.n_heads
-        store.look(head=(min(store.document.view.head, n_heads - 1) + step) % n_heads)
-
-    def _step_site(self, step: int) -> None:
-        store = self._store
-        names = site_names(store.experiment)
-        index = names.index(store.document.site) + step
-        store.look(site=names[min(max(index, 0), len(names) - 1)])
-
-    def _step_stage(self, step: int) -> None:
-        store = self._store
-        if store.trace is None:
-            return
-        stages = store.shown_site.stages
-        now = store.document.view.stage
-        index = stages.index(now) if now in stages else 0
-        store.look(stage=stages[(index + step) % len(stages)])
+        step_preset(self._store, self._documents, -1)
 
     # --- decoding
 
@@ -479,15 +465,15 @@ class Handlers(QObject):
 
     @Slot()
     def on_shortcuts(self) -> None:
-        from attnviz.gui.commands.shortcuts import show_shortcuts
+        from attnviz.gui.commands.shortcuts import ShortcutsDialog
 
-        show_shortcuts(self._window)
+        ShortcutsDialog(self._window, self._services).ask()
 
     @Slot()
     def on_about(self) -> None:
-        from attnviz.gui.dialogs.about import show_about
+        from attnviz.gui.dialogs.about import AboutDialog
 
-        show_about(self._window)
+        AboutDialog(self._window, self._services).ask()
 
 
 def _after_undo(reached: Chapter) -> str:

@@ -96,7 +96,7 @@ class JobLine(QWidget):
 
     @Slot()
     def _look(self) -> None:
-        busy = [(scheduler, found) for scheduler in self._schedulers if (found := scheduler.busy())]
+        busy = [(scheduler, job) for scheduler in self._schedulers if (job := scheduler.busy())]
         if not busy and all(scheduler.idle for scheduler in self._schedulers):
             self._timer.stop()
         longest = max(busy, key=lambda pair: pair[1].seconds, default=None)

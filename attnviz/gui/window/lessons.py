@@ -24,7 +24,7 @@ from attnviz.study.lessons.table import LESSONS, SUFFIX, shipped_lesson
 
 if TYPE_CHECKING:
     from attnviz.gui.commands.surface import Surface
-    from attnviz.gui.panels.lesson.panel import LessonPanel
+    from attnviz.gui.panels.lesson.lesson import LessonPanel
     from attnviz.model.spec.document import Document
 
 LESSON_SUFFIX = SUFFIX

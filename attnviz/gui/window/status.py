@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 SHOWN_MS = 8000
 """Time for which a sentence stays."""
 
-WAITING_MS = 300
-"""A run longer than this is announced."""
-
 FACTS_STEP = 24
 """Pixels of which the width of the facts is a multiple: a digit more or less does not change it."""
 
@@ -72,11 +69,7 @@ class StatusLine(QStatusBar):
         store.traced.connect(self._on_trace)
         store.changed.connect(self._on_changed)
         live.failed.connect(self._on_failed)
-        self._waiting = QTimer(self)
-        self._waiting.setSingleShot(True)
-        self._waiting.setInterval(WAITING_MS)
-        self._waiting.timeout.connect(self._on_waiting)
-        live.running.connect(self._on_running)
+        live.late.connect(self._on_late)
         status.said.connect(self.say)
         status.warned.connect(self.warn)
         status.hinted.connect(self.hint)
@@ -159,15 +152,8 @@ class StatusLine(QStatusBar):
         if self._error is not None and old.experiment is not new.experiment:
             self.clear()
 
-    @Slot(bool)
-    def _on_running(self, is_running: bool) -> None:
-        if not is_running:
-            self._waiting.stop()
-        elif not self._waiting.isActive():
-            self._waiting.start()
-
-    @Slot()
-    def _on_waiting(self) -> None:
+    @Slot(object)
+    def _on_late(self, problem: Message) -> None:
         """A short run is over before anybody could read that it is under way."""
         self._show_state(_COMPUTING)
 

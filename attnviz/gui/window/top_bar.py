@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import get_args
 
 from msgspec.structs import replace
@@ -15,10 +14,10 @@ from attnviz.core.phrases import with_remark
 from attnviz.engines.table import ENGINE_BY_ID, ENGINES
 from attnviz.gui.commands.menus import Commands
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.look.words import composed, plain_tooltip, says
 from attnviz.gui.store import AUTO, Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
+from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import DType
@@ -123,7 +122,10 @@ class TopBar(QWidget):
         tabs.setUsesScrollButtons(False)
         tabs.setElideMode(Qt.TextElideMode.ElideNone)
         tabs.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        options = [(row.id, row.title, partial(_hint, row, key)) for key, row in enumerate(WORKSPACES, 1)]
+        options = [
+            (row.id, row.title, composed(with_remark, row.hint, f"Ctrl+{key}"))
+            for key, row in enumerate(WORKSPACES, 1)
+        ]
         says(tabs, id="workspace_tabs", name=N_("Workspaces"), options=options)
         tabs.currentChanged.connect(self._on_tab)
         tabs.tabBarClicked.connect(self.tab_clicked)
@@ -205,7 +207,3 @@ class TopBar(QWidget):
     @Slot()
     def _on_dtype(self) -> None:
         self._store.edit(replace, dtype=self.sender().data())  # type: ignore[attr-defined]
-
-
-def _hint(row: WorkspaceRow, key: int) -> str:
-    return with_remark(_(row.hint), f"Ctrl+{key}")

@@ -6,19 +6,10 @@ import time
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QByteArray, QObject, Qt, QTimer, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QComboBox,
-    QLayout,
-    QMainWindow,
-    QMenu,
-    QTabBar,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLayout, QMainWindow, QTabBar, QWidget
 
 from attnviz.checkpoints.opening import is_model
 from attnviz.compute.scheduler import Scheduler
@@ -35,7 +26,7 @@ from attnviz.gui.live.idle import IdleLive
 from attnviz.gui.live.trace import LATE, Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.look.words import plain_tooltip, retranslate, says
+from attnviz.gui.look.words import retranslate, says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.recovery.keeping import Keeping
@@ -51,18 +42,17 @@ from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.local_files import accept_copy
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.window.current import Current
-from attnviz.gui.window.edits_menu import EditsMenu
 from attnviz.gui.window.focus import Focus
 from attnviz.gui.window.handlers import Handlers
 from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LESSON_SUFFIX, LessonLive
 from attnviz.gui.window.making import Making
+from attnviz.gui.window.menus import Menus
 from attnviz.gui.window.presentation import Presentation
-from attnviz.gui.window.presets_menu import fill_presets
+from attnviz.gui.window.size import SMALLEST_SIZE, first_size
 from attnviz.gui.window.status import StatusLine
 from attnviz.gui.window.top_bar import TopBar
 from attnviz.gui.workspaces.switcher import Workspaces
-from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
@@ -71,19 +61,10 @@ from attnviz.model.io.titles import as_shown
 from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 
-if TYPE_CHECKING:
-    pass
-
-FIRST_SIZE = QSize(1280, 800)
-SMALLEST_SIZE = QSize(1000, 600)
 PATIENCE_S = 0.25
 """Longest time that closing waits for stages of all workers."""
-SHARE = 0.8
-"""Share of a large screen, in each direction, that the window has at first."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _OPENED = (*OPENED, LESSON_SUFFIX, SURVEY_SUFFIX, *STAND_IN_SUFFIXES)
-TITLE_BAR = 28
-"""Height that the desktop's own title bar takes, about; known only once the window is shown."""
 
 
 class Window(QMainWindow):
@@ -151,16 +132,11 @@ class Window(QMainWindow):
         self.current = Current(self, self.docks, self.workspaces)
         self.presentation = Presentation(self, self.surface, self.top_bar, self.current)
         self.handlers = Handlers(
-            self,
-            self.surface,
-            self.presentation,
-            self.jobs,
-            self.start_page,
-            self.lesson_live,
+            self, self.surface, self.presentation, self.jobs, self.start_page, self.lesson_live
         )
         self.commands.obey(self.handlers)
-        self.commands.fill(self.top_bar.menus, self._extend_menu)
-        self.top_bar.layout_menu.aboutToShow.connect(self._fill_layout_menu)
+        menus = Menus(self.surface, self.handlers, self.top_bar.layout_menu, self)
+        self.commands.fill(self.top_bar.menus, menus.extend)
         self._connect()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
@@ -295,16 +271,16 @@ class Window(QMainWindow):
         ContextMenus(self, self.surface)
 
     def _watch_comparisons(self) -> None:
-        from attnviz.gui.panels.compare.panel import ComparePanel
+        from attnviz.gui.panels.compare.compare import ComparePanel
 
         panel = self.panels["compare"]
         assert isinstance(panel, ComparePanel)
-        panel.live.pinned_changed.connect(self._show_pinned)
+        panel.pinning.changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
 
     def _watch_lessons(self) -> None:
-        from attnviz.gui.panels.lesson.panel import LessonPanel
+        from attnviz.gui.panels.lesson.lesson import LessonPanel
 
         panel = self.panels["lesson"]
         assert isinstance(panel, LessonPanel)
@@ -317,12 +293,12 @@ class Window(QMainWindow):
     @Slot()
     def _show_pinned(self) -> None:
         """Give the pinned state A to the patching, once both panels exist."""
-        from attnviz.gui.panels.compare.panel import ComparePanel
+        from attnviz.gui.panels.compare.compare import ComparePanel
         from attnviz.gui.panels.patching.patching import PatchingPanel
 
         panel, compare = self.panels.get("patching"), self.panels.get("compare")
         if isinstance(panel, PatchingPanel) and isinstance(compare, ComparePanel):
-            pinned = compare.live.pinned
+            pinned = compare.pinning.pinned
             panel.set_pinned(None if pinned is None else pinned.experiment)
 
     # --- text, colours, layout
@@ -349,58 +325,6 @@ class Window(QMainWindow):
         parts = [f"{name or 'attnviz'}{mark}", where, "attnviz" if name else ""]
         self.setWindowTitle(" — ".join(part for part in parts if part))
 
-    # --- menus created when they open
-
-    def _extend_menu(self, id_: str, menu: QMenu) -> None:
-        if id_ == "file":
-            self._recent_menu = QMenu(menu)
-            self._recent_menu.setObjectName("menu_recent")
-            self._recent_menu.aboutToShow.connect(self._fill_recent_menu)
-            menu.insertMenu(self.commands["save"], self._recent_menu)
-            menu.insertMenu(self.commands["save"], EditsMenu(self.store, menu))
-            menu.aboutToShow.connect(self._name_recent_menu)
-        if id_ == "view":
-            menu.addSeparator()
-            panels = says(menu.addMenu(""), N_("Panels"), id="menu_panels")
-            for dock in self.docks.values():
-                panels.addAction(dock.toggleViewAction())
-        if id_ == "presets":
-            menu.aboutToShow.connect(self._fill_preset_menu)
-        menu.aboutToShow.connect(self._point_at_nothing)
-
-    @Slot()
-    def _point_at_nothing(self) -> None:
-        """Clear the pointer when a menu takes the mouse: its widget receives no leave event."""
-        self.store.set_stage_hover("")
-        self.store.set_hover(None)
-
-    @Slot()
-    def _name_recent_menu(self) -> None:
-        self._recent_menu.setTitle(_("Open recent"))
-        self._recent_menu.setEnabled(bool(self.settings.recent()))
-
-    @Slot()
-    def _fill_recent_menu(self) -> None:
-        self._recent_menu.clear()
-        for path in self.settings.recent():
-            action = self._recent_menu.addAction(visible(path.name).replace("&", "&&"))
-            action.setToolTip(plain_tooltip(visible(str(path))))
-            action.setData(str(path))
-            action.triggered.connect(self.handlers.on_recent)
-
-    @Slot()
-    def _fill_layout_menu(self) -> None:
-        menu = self.top_bar.layout_menu
-        menu.clear()
-        for dock in self.docks.values():
-            menu.addAction(dock.toggleViewAction())
-        menu.addSeparator()
-        menu.addAction(self.commands["reset_layout"])
-
-    @Slot()
-    def _fill_preset_menu(self) -> None:
-        fill_presets(self.commands.menu("presets"), self.handlers.on_preset)
-
     # --- what happens
 
     @Slot(object, object)
@@ -416,6 +340,8 @@ class Window(QMainWindow):
     @Slot(object)
     def _on_stale(self, problem: Message) -> None:
         """The numbers are those of an earlier state, which their panels say until new ones arrive."""
+        if problem is LATE and self.store.trace is None:
+            return  # the first ones are on their way
         self._problem = problem
         self._show_problem()
 
@@ -513,7 +439,7 @@ class Window(QMainWindow):
     def open_file(self, path: Path) -> None:
         """Open a document, a lesson or a survey in its workspace, or the import of a trained model."""
         if is_model(path):
-            self.documents.ask_import(str(path))
+            self.handlers.import_model(str(path))
         elif path.suffix.lower() == SURVEY_SUFFIX:
             self._bring("survey")
             self.handlers.surveys.open(path)
@@ -552,15 +478,6 @@ class Window(QMainWindow):
         ]
         self.ended_cleanly = all((*closed, self.keeping.close()))
         event.accept()
-
-
-def first_size(room: QSize) -> QSize:
-    """The window's size at first: most of a large screen, and of a smaller one all but a title bar.
-
-    A screen smaller than the smallest window gets that: what does not fit is dragged into sight.
-    """
-    usual = QSize(round(room.width() * SHARE), round(room.height() * SHARE)).expandedTo(FIRST_SIZE)
-    return usual.boundedTo(QSize(room.width(), room.height() - TITLE_BAR)).expandedTo(SMALLEST_SIZE)
 
 
 def _dropped(event: QDropEvent) -> Path | None:

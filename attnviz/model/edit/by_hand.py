@@ -8,9 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, among, must_be, size
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, place_of, put, site_names
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.edit import Edit, Operation
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site

@@ -17,6 +17,7 @@ from attnviz.core.dims import group_counts
 from attnviz.errors import A_TOKEN, FieldError, among, must_be
 from attnviz.model.edit.fitting import (
     fitted_attention,
+    fitted_differential,
     fitted_norm,
     fitted_projection,
     fitted_vocabulary,
@@ -28,7 +29,7 @@ from attnviz.model.operands.matrices import projection_array, token_ids, vectors
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.sites import at, places, with_records
 from attnviz.model.spec.arrays import Matrix, in_float64
-from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
+from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     ROLES,
@@ -50,6 +51,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.pieces import own_tokens
 from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
 
 Array = NDArray[np.float64]
 Encoded = TypeVar("Encoded", bound=Encoding)
@@ -461,3 +463,11 @@ def paint(site: Site, query: int, key: int, is_blocked: bool) -> Site:
     if not cells:
         return remove_mask(site, Painted)
     return set_mask(site, Painted(tuple(sorted(cells))))
+
+
+def set_differential(site: Site, differential: Differential | None) -> Site:
+    """Subtract the weights of partner heads, or do not; explicit vectors of λ are fitted.
+
+    Raises `ValueError` for an odd number of heads.
+    """
+    return replace(site, differential=fitted_differential(differential, site.heads))

@@ -9,29 +9,13 @@ from msgspec.structs import replace
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.positions import is_additive
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import (
-    FEED_FORWARD_ROLES,
-    NORMS,
-    Block,
-    EmbeddingProjection,
-    FeedForward,
-    Norm,
-    Transform,
-    Vocabulary,
-)
+from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm
 from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.latent import Latent
-from attnviz.model.spec.parts import (
-    ROLES,
-    Explicit,
-    Heads,
-    Projections,
-    QKNorm,
-    Role,
-    is_transposed,
-)
+from attnviz.model.spec.parts import ROLES, Explicit, Heads, Projections, QKNorm, Role, is_transposed
 from attnviz.model.spec.site import Site, sizes
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform, Vocabulary
 
 Owner = TypeVar(
     "Owner",

@@ -20,15 +20,7 @@ from attnviz.model.spec.arrays import Matrix, cut_or_filled
 from attnviz.model.spec.attention import edits_beside_latent
 from attnviz.model.spec.block import Norm, Weights
 from attnviz.model.spec.latent import Latent, LatentRole, qk_norm_beside_latent
-from attnviz.model.spec.parts import (
-    ROLES,
-    Explicit,
-    Heads,
-    Identity,
-    Projection,
-    Projections,
-    Seeded,
-)
+from attnviz.model.spec.parts import ROLES, Explicit, Heads, Identity, Projection, Projections, Seeded
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.site import Site, sizes
 from attnviz.model.spec.value import Refusal

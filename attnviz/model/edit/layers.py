@@ -20,14 +20,7 @@ from attnviz.model.sites.sites import ATTENTION_FIELDS, at, other_changes, place
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import (
-    Causal,
-    Dropout,
-    NoPosition,
-    Seeded,
-    SeededSinks,
-    vectors_shape,
-)
+from attnviz.model.spec.parts import Causal, Dropout, NoPosition, Seeded, SeededSinks, vectors_shape
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Place, Site
 from attnviz.model.spec.value import Refusal, refuse

@@ -230,12 +230,12 @@ class At:
                     n=len(self.places),
                 )
             )
-        found = tuple(
+        numbers = tuple(
             _place(place, names, grid.array.shape[axis], axes[axis] if axis < len(axes) else (), axis == 0)
             for axis, place in enumerate(self.places)
         )
-        part = grid.array[found]
-        if isinstance(base, Grid) and len(found) == 1 and part.ndim == 1:
+        part = grid.array[numbers]
+        if isinstance(base, Grid) and len(numbers) == 1 and part.ndim == 1:
             return Grid(part, grid.columns)
         return part if part.ndim else float(part)
 
@@ -269,10 +269,10 @@ def at_place(value: Value, tokens: tuple[str, ...], length: int, *, is_row: bool
 
 def position_of(token: str, tokens: tuple[str, ...], is_row: bool) -> int:
     """Position of a token along an axis: of equal ones the last query, the first key, as in captions."""
-    found = Anchor("query" if is_row else "key", token).position_in(tokens)
-    if found is None:
+    position = Anchor("query" if is_row else "key", token).position_in(tokens)
+    if position is None:
         raise InputError(Message("A token must be one of the text; got {token}.", token=quoted(token)))
-    return found
+    return position
 
 
 def whole(value: Value, what: str, least: int, most: int) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.bpe import plain_texts
+from attnviz.core.piece_kinds import plain_texts
 from attnviz.errors import NOTHING, FieldError, InputError, Message, among, listed, must_be, size, verbatim
 from attnviz.i18n import _
 from attnviz.model.io.regular_file import opened
@@ -261,7 +261,7 @@ def _laid_out(arrays: dict[str, Floats], attentions: Floats | None) -> tuple[Flo
     if not fitting:
         raise faults[0]
     # One key has all the weight, whatever the numbers are: nobody saves that.
-    likely = [found for found in fitting.values() if found[1].shape[1] > 1] or [*fitting.values()][:1]
+    likely = [fit for fit in fitting.values() if fit[1].shape[1] > 1] or [*fitting.values()][:1]
     if len(likely) > 1:
         both = Message(
             "must be one of {choices}, since the sizes {size} fit both",
@@ -415,21 +415,21 @@ def _weighted(arrays: dict[str, Floats]) -> Experiment:
 
 def _layers(array: Floats) -> Floats:
     """(layer, head, query, key). Raises `FieldError` for weights that are not those of a softmax."""
-    found = array[:, 0] if array.ndim == 5 and array.shape[1] == 1 else array
-    found = found[(None,) * max(0, 4 - found.ndim)]
-    if found.ndim != 4 or 0 in found.shape or array.ndim < 2 or found.dtype.kind != "f":
+    weights = array[:, 0] if array.ndim == 5 and array.shape[1] == 1 else array
+    weights = weights[(None,) * max(0, 4 - weights.ndim)]
+    if weights.ndim != 4 or 0 in weights.shape or array.ndim < 2 or weights.dtype.kind != "f":
         wanted = must_be("floats of (query, key), (head, query, key) or (layer, head, query, key)")
         raise FieldError("attentions", _described(array), wanted)
-    found = _at_least_float32(found)
-    sums = found.sum(axis=-1)
+    weights = _at_least_float32(weights)
+    sums = weights.sum(axis=-1)
     is_softmax = (abs(sums - 1) < SUM_ERROR) | (sums == 0)
-    if not (is_softmax.all() and (found >= 0).all()):
-        off = float(sums[~is_softmax].flat[0]) if not is_softmax.all() else float(found.min())
+    if not (is_softmax.all() and (weights >= 0).all()):
+        off = float(sums[~is_softmax].flat[0]) if not is_softmax.all() else float(weights.min())
         wanted = must_be(
             "weights whose rows sum to 1, as those of a softmax; attnviz.show shows others as they are"
         )
         raise FieldError("attentions", off, wanted)
-    return found
+    return weights
 
 
 # --- both ------------------------------------------------------------------------------------------

@@ -265,21 +265,21 @@ def replace_file(
     remove_abandoned(target)
     temporary = target.with_name(f"{_stem(target)}{os.urandom(6).hex()}.tmp")
     try:
-        made = 0
+        n_bytes = 0
         with temporary.open("xb") as file:
             hold(file)
             for part in (data,) if isinstance(data, bytes) else data:
                 file.write(part)
-                made += len(part)
+                n_bytes += len(part)
             file.flush()
             os.fsync(file.fileno())
             written = os.fstat(file.fileno()).st_size
-            if written != made:
+            if written != n_bytes:
                 raise DiskError(
                     Message(
                         "{written:,} of {n:,} bytes were written; the old file is unchanged.",
                         written=written,
-                        n=made,
+                        n=n_bytes,
                     )
                 )
             if target.exists():

@@ -62,10 +62,10 @@ def _first_layer_among_layers(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _path_of_layer(path: str) -> str:
-    found = _LAYER.match(path)
-    if found is None:
+    match = _LAYER.match(path)
+    if match is None:
         return path
-    index, field = int(found["index"]), found["field"]
+    index, field = int(match["index"]), match["field"]
     return f"$.experiment.layers[{index - 1}]{field}" if index else f"$.experiment{field}"
 
 

@@ -15,7 +15,7 @@ from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import in_markdown, number, spreadsheet_text, visible
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.i18n import N_
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.value import require
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace

@@ -159,8 +159,8 @@ def _checksums(text: object) -> dict[str, int]:
     if text is None:
         return {}
     try:
-        found = parse(text) if isinstance(text, str) else None
-        return {name: int(value, 16) for name, value in found.items()}  # type: ignore[union-attr]
+        parsed = parse(text) if isinstance(text, str) else None
+        return {name: int(value, 16) for name, value in parsed.items()}  # type: ignore[union-attr]
     except (ValueError, TypeError, AttributeError):
         checksums = must_be("an object with the CRC-32 of each tensor")
         raise FieldError(_CHECKSUMS, text, checksums) from None

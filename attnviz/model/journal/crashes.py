@@ -143,11 +143,11 @@ def find_abandoned(folder: Path) -> tuple[Abandoned, ...]:
     left = (*folder.glob("*" + LOCK_SUFFIX), *folder.glob(".*.tmp"))
     for name in {path.name.strip(".").split(".")[0] for path in left}:
         _tidy(folder / name)
-    found = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
-    for journal in found:
+    journals = [journal for path in sorted(folder.glob("*" + SUFFIX)) for journal in _abandoned(path)]
+    for journal in journals:
         if journal.file is not None:
             remove_abandoned(journal.file)  # it may have ended while it saved
-    return tuple(sorted(found, key=lambda journal: journal.time, reverse=True))
+    return tuple(sorted(journals, key=lambda journal: journal.time, reverse=True))
 
 
 def _tidy(stem: Path) -> None:

@@ -164,8 +164,8 @@ def _packed(session: Chapters, packer: Packer, most: int, n_documents: int | Non
     if stored[places[1]] is None:  # the present one is always stored
         risked, places = session.present, (session.index, session.index)
     index, about = (sum(chapter is not None for chapter in stored[:place]) for place in places)
-    found = tuple(chapter for chapter in stored if chapter is not None)
-    state = State(found, index, risked.document.title, time.time(), about, risked.is_modified)
+    chapters = tuple(chapter for chapter in stored if chapter is not None)
+    state = State(chapters, index, risked.document.title, time.time(), about, risked.is_modified)
     return json.dumps(msgspec.to_builtins(state)).encode("ascii")
 
 

@@ -65,7 +65,7 @@ class Packer:
         """Forget what no document since `begin` needs."""
         self._keys = {id_: pair for id_, pair in self._keys.items() if pair[1] in self.live}
         self._newest = {key: id_ for key, id_ in self._newest.items() if key in self.live}
-        self._children = {key: found for key, found in self._children.items() if key in self.live}
+        self._children = {key: children for key, children in self._children.items() if key in self.live}
 
     def knows(self, document: Document) -> bool:
         """True if the records of a document are in the file."""
@@ -88,8 +88,8 @@ class Packer:
 
     def _known(self, value: Any) -> Key | None:
         """The key of a part that was appended before. A part that has gone may have had the same id."""
-        found, key = self._keys.get(id(value), (None, None))
-        return key if found is not None and found() is value else None
+        known, key = self._keys.get(id(value), (None, None))
+        return key if known is not None and known() is value else None
 
     def _use(self, key: Key) -> None:
         """Count a record and those that it names, each once."""

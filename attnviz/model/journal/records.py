@@ -202,7 +202,7 @@ def intact(file: BinaryIO) -> tuple[tuple[Entry, ...], bool]:
     A torn tail is no damage: nobody was told that it is on the disk. Raises `JournalError` for another file.
     """
     _check_first_line(file)
-    found, is_lost = [], False
+    records, is_lost = [], False
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         place = len(FIRST_LINE)
         while place < len(content):
@@ -216,9 +216,9 @@ def intact(file: BinaryIO) -> tuple[tuple[Entry, ...], bool]:
             else:
                 place = entry.begin + entry.length
             if entry is not None:
-                found.append(entry)
+                records.append(entry)
                 is_lost = is_lost and entry.kind != STATE  # a state stands for everything before it
-    return tuple(found), is_lost
+    return tuple(records), is_lost
 
 
 def _entry_at(content: mmap.mmap, place: int, end: int | None = None) -> Entry | None:

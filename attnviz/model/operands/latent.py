@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from attnviz.errors import FieldError, must_be
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.latent import Latent, LatentRole
+from attnviz.model.spec.site import Site
+from attnviz.model.stages import STAGE_BY_ID, kept_for_later
 
 
 @dataclass(frozen=True)
@@ -52,16 +54,16 @@ def latent_letters(attention: Attention, stage: str) -> tuple[str, str] | None:
     return ("k = [c W_UK ; kᴿ]" if latent.d_rope else "k = c W_UK"), "×W_UK"
 
 
-def cached_numbers(attention: Attention) -> int:
+def cached_numbers(attention: Site) -> int:
     """Numbers that have to be kept of one token for later queries.
 
     2 · g · d_head, a key and a value for each key/value head; with a latent d_c + d_rope, whatever h is.
     """
-    latent, heads = attention.latent, attention.heads
-    return 2 * heads.n_kv_heads * heads.d_head if latent is None else latent.d_c + latent.d_rope
+    latent = attention.latent
+    return expanded_numbers(attention) if latent is None else latent.d_c + latent.d_rope
 
 
-def expanded_numbers(attention: Attention) -> int:
+def expanded_numbers(attention: Site) -> int:
     """Numbers of one token's keys and values in all heads: what there would be to keep without a latent."""
-    heads = attention.heads
-    return heads.n_kv_heads * (attention.d_qk + heads.d_head)
+    widths = (STAGE_BY_ID[stage].width(attention) for stage in kept_for_later())
+    return attention.heads.n_kv_heads * sum(widths)

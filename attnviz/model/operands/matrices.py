@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.memo import WeakMemo
-from attnviz.model.spec.block import Classes, FeedForward, FeedForwardRole, Vocabulary
+from attnviz.model.spec.block import FeedForward, FeedForwardRole
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import Role, Vectors, is_transposed
-from attnviz.model.spec.positions import Table
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.source import Source
+from attnviz.model.spec.source import Source, Table
+from attnviz.model.spec.vocabulary import Classes, Vocabulary
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,9 @@ from attnviz.core.positions import deberta_buckets, sinusoidal
 from attnviz.i18n import N_
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.parts import Heads
-from attnviz.model.spec.positions import Deberta, Table, TransformerXl
+from attnviz.model.spec.positions import Deberta, TransformerXl
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import Table
 from attnviz.operations.relative import ByParts, PartsAt, RelativeParts
 
 Floats = NDArray[np.float64]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.sites.axes import stage_shape
-from attnviz.model.sites.stages import site_stages
-from attnviz.model.spec.differential import partners
+from attnviz.model.binding import bind
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
@@ -57,7 +56,7 @@ def still_hidden(
     # an edit of an earlier stage is masked again
     order = CUT_STAGES if stage == CUT_STAGES[0] or not site.masks else MASKED_STAGES
     behind = order[: order.index(stage) + 1]
-    both = partners(head, site.heads.n_heads) if stage == "combined" else (head,)
+    both = bind(site, stage).heads_with(head) or ()
     cells = [
         cell
         for one in behind

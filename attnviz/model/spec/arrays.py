@@ -1,4 +1,7 @@
-"""`Matrix`: the one array type that a document holds: two-dimensional, finite, never changed."""
+"""`Matrix`: the one array type that a document holds: two-dimensional, finite, never changed.
+
+Over 500 lines because numbers in memory, in a file and as codes are one type with one interface.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from attnviz.errors import FINITE, FieldError, Message, must_be, of_length
 from attnviz.model.spec.codes import Codes, most_bytes
 from attnviz.model.spec.conversions import CODES, CONVERSIONS, Memory
-from attnviz.model.spec.memory_map import Lasting, Made, Strip, View, file_of, slices
+from attnviz.model.spec.memory_map import Computed, Lasting, Strip, View, file_of, slices
 
 if TYPE_CHECKING:
     from attnviz.model.spec.origin import Origin
@@ -168,15 +171,15 @@ class Matrix:
 
         def make(memory: Memory | None) -> NDArray[Any]:
             if self.order == "K":
-                made = widened(lasting.numbers(), memory)
-                made = np.array(made) if file_of(made) is not None else made
+                wide = widened(lasting.numbers(), memory)
+                wide = np.array(wide) if file_of(wide) is not None else wide
                 lasting.let_go()
             else:
-                made = np.ndarray(lasting.shape, self._converted_dtype, memory, order=self.order)
+                wide = np.ndarray(lasting.shape, self._converted_dtype, memory, order=self.order)
                 for strip, numbers in self.strips():
-                    made[strip] = numbers
-            made.setflags(write=False)
-            return made
+                    wide[strip] = numbers
+            wide.setflags(write=False)
+            return wide
 
         converted: NDArray[Any] = CONVERSIONS.of(self, self.converted_bytes, make)
         return converted
@@ -225,12 +228,12 @@ class Matrix:
         They are made on first use and kept. None for all others, along the other axis, and where no room is
         left. Raises as `array`.
         """
-        make = self._lasting.codes if isinstance(self._lasting, Made) else None
+        make = self._lasting.codes if isinstance(self._lasting, Computed) else None
         if make is None:
             return None
         n_bytes = most_bytes(self.shape[axis], self.shape[1 - axis])
-        found: Codes | None = CODES.kept(self, n_bytes, lambda: make(axis), axis)
-        return found
+        codes: Codes | None = CODES.kept(self, n_bytes, lambda: make(axis), axis)
+        return codes
 
     def bands(self, axis: int) -> Iterator[tuple[slice, NDArray[Any]]] | None:
         """The numbers of a file in float32 or float64, some rows (axis 0) or columns (axis 1) at a time.
@@ -243,11 +246,11 @@ class Matrix:
         if lasting is None or _is_used_in_place(lasting):
             return None
         length = max(1, BAND_NUMBERS // self.shape[1 - axis])
-        found = lasting.bands(axis, length)
-        if found is None:
+        strips = lasting.bands(axis, length)
+        if strips is None:
             return None
         if CONVERSIONS.goes_in_parts(self, self.converted_bytes):
-            return self._widened(found)
+            return self._widened(strips)
         array = self.array
         parts = slices(self.shape[axis], length)
         return ((band, array[band] if axis == 0 else array[:, band]) for band in parts)
@@ -267,7 +270,7 @@ class Matrix:
         copy, held = self._copy, self._held  # in this order: another thread may be making it
         if held is None:
             assert copy is not None
-            held = self._held = copy.made(self.stored)
+            held = self._held = copy.numbers(self.stored)
             self._copy = None
         return held
 
@@ -276,8 +279,8 @@ class Matrix:
         if self._lasting is not None:
             return widened(self._lasting.rows(chosen))
         copy = self._copy
-        found: NDArray[Any] = self.array[chosen] if copy is None else copy.rows(chosen, self.stored)
-        return found
+        numbers: NDArray[Any] = self.array[chosen] if copy is None else copy.rows(chosen, self.stored)
+        return numbers
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -373,7 +376,7 @@ class _Copy:
         rows, columns = self.base.shape
         return (columns, rows) if self.turns else (rows, columns)
 
-    def made(self, stored: str) -> NDArray[Any]:
+    def numbers(self, stored: str) -> NDArray[Any]:
         """The numbers in an array of their own, read-only, in the order of memory of the base."""
         array = self._turned(self.base.array)
         array = array.astype(np.float64 if stored == "F64" else array.dtype, order="K")
@@ -384,13 +387,13 @@ class _Copy:
 
     def rows(self, chosen: slice | Sequence[int], stored: str) -> NDArray[Any]:
         """Some rows, in an array of their own."""
-        found = self.base.array.T[chosen] if self.turns else self.base.rows(chosen)
-        found = found.astype(np.float64 if stored == "F64" else found.dtype)
+        numbers = self.base.array.T[chosen] if self.turns else self.base.rows(chosen)
+        numbers = numbers.astype(np.float64 if stored == "F64" else numbers.dtype)
         indices = list(range(self.shape[0])[chosen] if isinstance(chosen, slice) else chosen)
         for (row, column), value in self.cells.items():
             for index in [index for index, one in enumerate(indices) if one == row]:
-                found[index, column] = value
-        return found
+                numbers[index, column] = value
+        return numbers
 
     def at(self, cell: tuple[int, int]) -> float:
         """One number."""

@@ -82,9 +82,9 @@ class Conversions:
         An owner may have one of each `kind`. `make` may put what is not kept into the memory that it is
         given, which is used again: to get memory from the system takes longer than a conversion.
         """
-        found = self.kept(owner, n_bytes, lambda: make(None), kind)
-        if found is not None:
-            return found
+        converted = self.kept(owner, n_bytes, lambda: make(None), kind)
+        if converted is not None:
+            return converted
         if self._held is not None:
             known = self._of(owner, kind)
             known.array = array = make(None)
@@ -97,10 +97,10 @@ class Conversions:
         self._turn += 1
         known = self._of(owner, kind)
         before, known.used = known.used, self._turn
-        found = known.array  # another thread may let it go
-        if found is None and self._has_room(n_bytes, before):
-            known.array = found = make()
-        return found
+        array = known.array  # another thread may let it go
+        if array is None and self._has_room(n_bytes, before):
+            known.array = array = make()
+        return array
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -149,10 +149,10 @@ class Conversions:
             return None
         self._turn += 1
         known.used = self._turn
-        found = known.forms.get(key)
-        if found is None:
-            found = known.forms[key] = share(array)
-        return found
+        form = known.forms.get(key)
+        if form is None:
+            form = known.forms[key] = share(array)
+        return form
 
     def _of(self, owner: Any, kind: Hashable = None) -> _Kept:
         key = id(owner), kind

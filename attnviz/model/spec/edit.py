@@ -75,10 +75,10 @@ class Edit(Value, frozen=True):
             require(STAGE_BY_ID[self.stage].per_head, "edits.head", self.head, without)
         if not isinstance(self.value, float):
             one = must_be("one number for a single column")
-            found = Message("{n} numbers", n=len(self.value))
-            require(self.column is None and bool(self.value), "edits.value", found, one)
+            count = Message("{n} numbers", n=len(self.value))
+            require(self.column is None and bool(self.value), "edits.value", count, one)
             growing = must_be("one number for a stage of queries and keys, whose rows grow with the text")
-            require(not STAGE_BY_ID[self.stage].score_shaped, "edits.value", found, growing)
+            require(not STAGE_BY_ID[self.stage].score_shaped, "edits.value", count, growing)
 
     def has(self, stage: str, head: int, row: int, column: int) -> bool:
         """True if the edit covers a cell; `head` counts only for a stage with heads."""

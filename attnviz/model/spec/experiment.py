@@ -10,7 +10,7 @@ from attnviz.errors import NEEDS_MEMORY, FieldError, Message, must_be, of_length
 from attnviz.i18n import N_
 from attnviz.model.notebook import html
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import EmbeddingProjection, Norm, Vocabulary
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import (
@@ -24,6 +24,7 @@ from attnviz.model.spec.parts import (
     vectors_shape,
 )
 from attnviz.model.spec.value import Refusal, Value, refuse, require
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
 
 
 class _Constructor(StructMeta):

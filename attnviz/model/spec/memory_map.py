@@ -195,7 +195,7 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class Computed:
     """Numbers that are computed from a file's each time: those of a quantised or a rearranged tensor.
 
     `make` returns all of them; `make_rows`, where it is cheaper, some rows. `codes` returns those of a

@@ -1,6 +1,8 @@
 """The parts of an experiment: vectors, heads, projections, scales, masks, dropout; positions are in a file of
 their own.
 
+Over 500 lines because a part is one struct with its fields, bounds and refusals, and files import several.
+
 Each is a frozen struct that cannot hold an invalid value. A union of structs with a `kind` tag is a
 closed set of choices; the tag is what a document file names.
 """

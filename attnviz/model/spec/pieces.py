@@ -14,7 +14,7 @@ from attnviz.model.spec.tokenizer_file import TokenizerFile
 from attnviz.model.spec.value import Value, require
 
 if TYPE_CHECKING:
-    from attnviz.model.spec.block import Vocabulary
+    from attnviz.model.spec.vocabulary import Vocabulary
 
 PieceName = Literal["words", "metaspace", "byte_level"]
 

@@ -32,8 +32,8 @@ class WrittenRow(Written, frozen=True, tag_field="kind", tag="explicit"):
         require(rows == 1, "row.values", Message("{n} rows", n=rows), must_be("one row"))
 
     def check_shape(self, field: str, shape: tuple[int, int], fitting: Message) -> None:
-        found = self.values.shape[1]
-        require(found == shape[1], f"{field}.values", of_length(found), fitting)
+        width = self.values.shape[1]
+        require(width == shape[1], f"{field}.values", of_length(width), fitting)
 
 
 class DrawnRow(Source, frozen=True, tag_field="kind", tag="seeded"):

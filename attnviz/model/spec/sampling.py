@@ -297,7 +297,7 @@ def shaped(sampling: Sampling, logits: ArrayLike, seen: Sequence[int]) -> tuple[
     so far, prompt included. Raises `ValueError` with one sentence where a logit is NaN or +inf, where all
     are −inf, and where an id is not in the vocabulary.
     """
-    found: list[Shaped] = []
+    distributions: list[Shaped] = []
     before = np.isneginf(np.asarray(logits, dtype=np.float64))
     for operation, row in _rows(sampling, logits, seen):
         probabilities = core.softmax(row)
@@ -305,9 +305,9 @@ def shaped(sampling: Sampling, logits: ArrayLike, seen: Sequence[int]) -> tuple[
         removed = np.flatnonzero(excluded & ~before)
         for array in (row, probabilities, removed):
             array.setflags(write=False)
-        found.append(Shaped(operation, row, probabilities, removed))
+        distributions.append(Shaped(operation, row, probabilities, removed))
         before = excluded
-    return tuple(found)
+    return tuple(distributions)
 
 
 def choose(sampling: Sampling, logits: ArrayLike, seen: Sequence[int], step: int) -> int:

@@ -6,13 +6,7 @@ from typing import Literal
 
 from attnviz.errors import FieldError, Message, must_be, size
 from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import (
-    EmbeddingProjection,
-    FeedForward,
-    Norm,
-    Transform,
-    Vocabulary,
-)
+from attnviz.model.spec.block import FeedForward, Norm
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent, tie_beside_latent
@@ -33,6 +27,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.positions import Learned, Position, Sinusoidal, Sizes
 from attnviz.model.spec.rows import check_row
 from attnviz.model.spec.value import Refusal, Value, check_drawn, refuse
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Transform, Vocabulary
 
 Stack = Literal["layers", "encoder", "decoder"]
 Kind = Literal["self", "cross"]

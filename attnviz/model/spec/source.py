@@ -1,17 +1,22 @@
-"""Sources of the numbers of a weight: the interface of every kind."""
+"""Sources of the numbers of a weight and of a learned table: the interface of every kind."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Self
 
+import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, Message, size
 from attnviz.i18n import N_
+from attnviz.model.operands.draws import Drawn
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.bounds import Seed
 from attnviz.model.spec.field import Field
 from attnviz.model.spec.value import Value
+
+__all__ = ["DrawnTable", "WrittenTable"]
 
 
 class Source(Value, frozen=True):
@@ -68,3 +73,42 @@ class Written(Source, frozen=True):
 
     def numbers(self, shape: tuple[int, int]) -> NDArray[Any]:
         return self.values.array
+
+
+class DrawnTable(Source, frozen=True, tag_field="kind", tag="seeded"):
+    """Normal numbers of standard deviation `std`: `default_rng(seed).standard_normal(shape) * std`.
+
+    A longer table of the same seed begins with the same rows.
+    """
+
+    where: ClassVar[str] = "position.table."
+    is_drawn: ClassVar[bool] = True
+
+    seed: Seed = 0
+    std: Annotated[
+        float,
+        Field(
+            N_("Standard deviation"),
+            N_("Standard deviation of the random values"),
+            least=0,
+            usual=(0, 3),
+            typed=(0, 100),
+        ),
+    ] = 1.0
+
+    def numbers(self, shape: tuple[int, int]) -> NDArray[np.float64]:
+        return _normal(shape, self.seed, self.std)
+
+
+@Drawn
+def _normal(shape: tuple[int, int], seed: int, std: float) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(shape) * std
+
+
+class WrittenTable(Written, frozen=True, tag_field="kind", tag="explicit"):
+    """An explicit table, as a trained model has it."""
+
+    where: ClassVar[str] = "position.table."
+
+
+Table = DrawnTable | WrittenTable

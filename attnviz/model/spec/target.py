@@ -53,12 +53,12 @@ def parsed(text: str, field: str = "target") -> TargetCell | TargetLoss:
     """
     if text.strip() == LOSS:
         return TargetLoss()
-    found = _CELL.fullmatch(text.strip())
-    parts = [] if found is None else [part.strip() for part in found["index"].split(",")]
-    if found is None or not all(re.fullmatch(r"-?\d+", part) for part in parts):
+    match = _CELL.fullmatch(text.strip())
+    parts = [] if match is None else [part.strip() for part in match["index"].split(",")]
+    if match is None or not all(re.fullmatch(r"-?\d+", part) for part in parts):
         wanted = must_be("'loss', or a cell such as layers.0.self.weights[0, 2, 1]")
         raise FieldError(field, text, wanted)
     index = tuple(map(int, parts))
-    if found["stage"] == LOSS and not found["site"] and len(index) == 1:
+    if match["stage"] == LOSS and not match["site"] and len(index) == 1:
         return TargetLoss(index[0])
-    return TargetCell(found["site"] or "", found["stage"], index)
+    return TargetCell(match["site"] or "", match["stage"], index)

@@ -14,7 +14,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
-from attnviz.core.bpe import PIECE_KIND_BY_ID, LeadingSpace, check_text, joined, shown_bytes
+from attnviz.core.bpe import LeadingSpace, check_text, joined, shown_bytes
+from attnviz.core.piece_kinds import PIECE_KIND_BY_ID
 from attnviz.core.tokens import token_bytes
 from attnviz.errors import FieldError, InputError, Message
 from attnviz.model.sandbox.process import Exceeded, TaskError, kept_process
@@ -202,10 +203,10 @@ class TokenizerFile:
             raise InputError(_refused[self._key])
         try:
             with kept_process() as process:
-                found = process.ask("encode", key=self._key, text=text, adds=adds)
-                if found is None:
+                ids = process.ask("encode", key=self._key, text=text, adds=adds)
+                if ids is None:
                     process.ask("load", key=self._key, text=self.text)
-                    found = process.ask("encode", key=self._key, text=text, adds=adds)
+                    ids = process.ask("encode", key=self._key, text=text, adds=adds)
         except Exceeded as error:
             needs = Message("The tokenizer needs {limits} for this text.", limits=error.message)
             _refused[self._key] = needs
@@ -213,7 +214,7 @@ class TokenizerFile:
         except TaskError as error:
             says = Message("The tokenizer cannot encode this text; it says: {error}", error=error.message)
             raise InputError(NO_FORM if error.task == "load" else says) from None
-        return list(found)
+        return list(ids)
 
 
 _refused: dict[str, Message] = {}

@@ -122,8 +122,8 @@ class View(Value, frozen=True):
 
     def range_of(self, stage: str) -> Range:
         """The colour range of a stage: that of its kind."""
-        found: Range = getattr(self.ranges, self._ranged(stage))
-        return found
+        chosen: Range = getattr(self.ranges, self._ranged(stage))
+        return chosen
 
     def with_range(self, stage: str, range_id: Range) -> Ranges:
         """The colour ranges in which the kind of a stage has another one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnviz.errors import InputError
 from attnviz.model.expressions.expression import At, Call, Name, Node, Stretch, at_place
 from attnviz.model.expressions.parser import parse
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.study.claims.scope import Scope

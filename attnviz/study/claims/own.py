@@ -33,11 +33,11 @@ def answers(claims: Iterable[str], scope: Scope, check: Check = never_cancelled)
     """Each claim, answered over a trace with a budget of its own; `check` is called between operations, and
     may raise.
     """
-    found = []
+    verdicts = []
     for claim in claims:
         check()
         try:
-            found.append(Answer(claim, holds(claim, scope.afresh(check))))
+            verdicts.append(Answer(claim, holds(claim, scope.afresh(check))))
         except InputError as error:
-            found.append(Answer(claim, None, error.message))
-    return tuple(found)
+            verdicts.append(Answer(claim, None, error.message))
+    return tuple(verdicts)

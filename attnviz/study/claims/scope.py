@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from attnviz.core.matrix import taken
 from attnviz.core.progress import Check
 from attnviz.errors import NOTHING, InputError, Message, among, listed, quoted
 from attnviz.i18n import N_
@@ -32,7 +33,7 @@ from attnviz.model.expressions.kinds import (
 )
 from attnviz.model.expressions.parser import parse
 from attnviz.model.operands.matrices import classes_of
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -160,7 +161,7 @@ class Scope:
     def _stage(self, stage: str, site: SiteTrace, head: int) -> Grid:
         axes = STAGE_BY_ID[stage].axes[-2:]
         names = [site.labels(axis) if has_names(axis) else () for axis in axes]
-        return floats(Grid(site.window(stage, head), *names))
+        return floats(Grid(taken(site.matrix(stage, head)), *names))
 
     def _visible(self) -> Grid:
         """1 where a query may attend to a key, else 0."""

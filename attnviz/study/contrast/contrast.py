@@ -6,6 +6,8 @@ number there, and none in the difference.
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +16,11 @@ import numpy as np
 
 from attnviz.core.alignment import ALIGNMENT_BY_ID, Pairs, by_position, by_text
 from attnviz.core.contrast import Bools, Floats, Positions, difference, greatest, placed
-from attnviz.core.text import visible
+from attnviz.core.matrix import taken
+from attnviz.core.progress import Check, never_cancelled, progress_of
+from attnviz.core.text import spreadsheet_text, visible
 from attnviz.errors import InputError, Message
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.text import written_tokens
@@ -143,8 +147,8 @@ def contrast(first: Shown, second: Shown, stage: str, alignment: str) -> Contras
             )
         )
     sides = tuple(_side(one, stage, index, rows, columns) for index, one in enumerate((first, second)))
-    found = _compared(stage, sides[0], sides[1])
-    return replace(found, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
+    compared = _compared(stage, sides[0], sides[1])
+    return replace(compared, called=second.site.called(stage), is_signed=second.site.is_signed(stage))
 
 
 def nearest_common(stage: str, lacking: Sequence[str], having: Sequence[str]) -> str:
@@ -171,8 +175,7 @@ def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> 
     own_rows, own_columns = (tuple(pair[index] for pair in pairs) for pairs in (rows, columns))
     n_rows, n_columns = site.shape(stage)[-2:]
     head = shown.head_of(stage) if STAGE_BY_ID[stage].per_head else 0
-    # Explicit ends: the worker reads numbers that the window may read at the same moment.
-    numbers = site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
+    numbers = taken(site.matrix(stage, head, keep=False))  # of at most `MOST_CELLS`
     values, absent = placed(numbers, own_rows, own_columns)
     hidden = site.hatched(stage, head)
     blocked = None
@@ -226,3 +229,31 @@ def _joint(one: str, other: str) -> str:
     if not one or not other or one == other:
         return one or other
     return f"{visible(one)}|{visible(other)}"
+
+
+def contrast_csv(contrast: Contrast, check: Check = never_cancelled) -> str:
+    """Every cell as CSV text: row and column by position from 1 and label, A, B, B − A; all digits.
+
+    A side without the cell has an empty field, and a masked one its number. A token that a spreadsheet would
+    compute has an apostrophe before it.
+    """
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\r\n")
+    axes = STAGE_BY_ID[contrast.stage].axes[-2:]
+    writer.writerow([axes[0], f"{axes[0]} label", axes[1], f"{axes[1]} label", "A", "B", "B - A"])
+    rows, columns = (
+        [spreadsheet_text(label) for label in labels]
+        for labels in (contrast.row_labels, contrast.column_labels)
+    )
+    progress = progress_of(check)
+    for row, row_label in enumerate(rows):
+        progress.at(row / len(rows))
+        for column, column_label in enumerate(columns):
+            numbers = [_field(side, row, column) for side in contrast.sides]
+            change = str(contrast.difference[row, column]) if all(numbers) else ""
+            writer.writerow([row + 1, row_label, column + 1, column_label, *numbers, change])
+    return stream.getvalue()
+
+
+def _field(side: Side, row: int, column: int) -> str:
+    return "" if side.absent[row, column] else str(side.values[row, column])

@@ -39,10 +39,12 @@ def next_tokens(first: Trace, second: Trace, most: int) -> tuple[NextToken, ...]
         labels[at] for labels, row in (sides[0], sides[1]) for at in np.argsort(-row, kind="stable")[:most]
     )
     places = _places(a_labels, wanted), _places(b_labels, wanted)
-    found = [NextToken(token, _at(a_row, places[0], token), _at(b_row, places[1], token)) for token in wanted]
-    found.sort(key=lambda one: -max(_known(one.first), _known(one.second)))
+    tokens = [
+        NextToken(token, _at(a_row, places[0], token), _at(b_row, places[1], token)) for token in wanted
+    ]
+    tokens.sort(key=lambda one: -max(_known(one.first), _known(one.second)))
     vocabulary = second.experiment.vocabulary
-    return tuple(replace(one, token=shown_token(vocabulary, one.token)) for one in found[:most])
+    return tuple(replace(one, token=shown_token(vocabulary, one.token)) for one in tokens[:most])
 
 
 def _last_row(trace: Trace) -> tuple[tuple[str, ...], NDArray[np.float64]] | None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import by_rows, taken, windows
 from attnviz.core.progress import Check as Cancel
 from attnviz.core.progress import never_cancelled
 from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
-from attnviz.model.stages import STAGE_BY_ID, of_phase, result_of
-from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
+from attnviz.model.stages import STAGE_BY_ID, result_of
+from attnviz.model.trace import SiteTrace, Trace
 
 SUM_ERROR = 5e-3
 """Largest distance of a row's sum from 1 that is rounding, in float16 too."""
@@ -55,9 +55,9 @@ def first_finding(trace: Trace, check: Cancel = never_cancelled, lost: str = "")
     for name in trace.sites:
         check()
         site = trace.site(name)
-        found = [finding for row in wanted for finding in row.find(trace, site)]
-        if found:
-            return min(found, key=lambda finding: site.stages.index(finding.stage))
+        findings = [finding for row in wanted for finding in row.find(trace, site)]
+        if findings:
+            return min(findings, key=lambda finding: site.stages.index(finding.stage))
     return None
 
 
@@ -68,8 +68,10 @@ def moved(before: Trace, after: Trace) -> Finding | None:
         heads, n_queries, _n_keys = sites[0].shape(sites[0].raw_map)
         more = np.zeros((heads, n_queries))
         for head in range(heads):
-            old, new = (_whole(site, site.raw_map, head).astype(np.float64) for site in sites)
-            more[head] = np.where(np.isfinite(new), new - old, 0.0).clip(0).sum(axis=1)
+            both = (windows(site.matrix(site.raw_map, head, keep=False)) for site in sites)
+            for (rows, old), (_rows, new) in zip(*both, strict=True):
+                gained = new.astype(np.float64) - old.astype(np.float64)
+                more[head, rows] = np.where(np.isfinite(new), gained, 0.0).clip(0).sum(axis=1)
         head, row = divmod(int(np.argmax(more)), n_queries)
         if more[head, row] > SUM_ERROR:
             says = Message(
@@ -88,16 +90,19 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
         if STAGE_BY_ID[stage].is_infinite:
             continue
         for head in range(site.n_matrices(stage)):
-            values = _whole(site, stage, head)
-            wrong = ~np.isfinite(values)
-            if wrong.any():
-                row, column = (int(i) for i in np.argwhere(wrong)[0])
+            count, row, column = 0, 0, 0
+            for rows, values in windows(site.matrix(stage, head, keep=False)):
+                wrong = ~np.isfinite(values)
+                if not count and wrong.any():
+                    row, column = (int(i) for i in np.argwhere(wrong)[0] + [rows.start, 0])
+                count += int(wrong.sum())
+            if count:
                 says = Message(
                     "{count} numbers exceed the range of {dtype}, the first in row {row}, column {column}.",
                     dtype=site.experiment.dtype,
                     row=row + 1,
                     column=column + 1,
-                    count=int(wrong.sum()),
+                    count=count,
                 )
                 yield Finding(site.name, stage, says)
                 return
@@ -106,7 +111,7 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 def _empty_rows(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A query without a key."""
     empty = np.flatnonzero(site.fully_masked())
-    stage = next((stage for stage in ("masked", "added") if stage in site.stages), "")
+    stage = next((stage for stage in reversed(site.stages) if STAGE_BY_ID[stage].is_infinite), "")
     if empty.size and stage:
         token = _token(site, int(empty[0]))
         yield Finding(
@@ -123,7 +128,8 @@ def _sums(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
         return
     counted = ~site.fully_masked()
     for head in range(site.experiment.heads.n_heads):
-        sums = _whole(site, site.raw_map, head).sum(axis=1, dtype=np.float64)
+        weights = site.matrix(site.raw_map, head, keep=False)
+        sums = by_rows(lambda rows: rows.sum(axis=1, dtype=np.float64), weights)
         wrong = counted & (np.abs(sums - 1) > SUM_ERROR)
         if wrong.any():
             row = int(np.argmax(np.where(wrong, np.abs(sums - 1), 0)))
@@ -144,7 +150,8 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
         rows = _visible(site, head) >= MANY_KEYS
         if rows.sum() < 2:
             continue
-        largest = _whole(site, site.raw_map, head)[rows].max(axis=1)
+        weights = site.matrix(site.raw_map, head, keep=False)
+        largest = by_rows(lambda part: part.max(axis=1), weights)[rows]
         share = float(np.mean(largest > ALL_OF_ROW))
         if share > 0.5:
             says = Message(
@@ -159,24 +166,22 @@ def _saturated(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _order(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     """A token that stands at two places and has the same scores there: the order is lost."""
-    unmasked = set(of_phase("scores")) - set(MASKED_STAGES)
-    stage = next(stage for stage in reversed(site.stages) if stage in unmasked)
     if site.experiment.memory is not None or site.blocked() is not None:
         return
-    x = _whole(site, site.stages[0])
+    x = taken(site.matrix(site.stages[0], keep=False))
     twice = next(((i, j) for j in range(len(x)) for i in range(j) if np.array_equal(x[i], x[j])), None)
     if twice is None or site.stages[0] != "tokens_embedded":
         return
-    scores = _whole(site, stage)
     first, second = twice
-    if np.allclose(scores[first], scores[second], rtol=1e-5) and np.isfinite(scores[first]).all():
+    one, other = (site.window(site.unmasked, 0, slice(row, row + 1))[0] for row in twice)
+    if np.allclose(one, other, rtol=1e-5) and np.isfinite(one).all():
         says = Message(
             "“{token}” has the same scores at positions {first} and {second}: the order is lost.",
             token=_token(site, first),
             first=first,
             second=second,
         )
-        yield Finding(site.name, stage, says)
+        yield Finding(site.name, site.unmasked, says)
 
 
 def _residual_path(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
@@ -205,13 +210,13 @@ def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
     block = site.experiment.block
     if block is None or block.placement != "post" or not block.residual:
         return []
-    found = []
+    spreads = []
     for stage, norm in (("residual_1", block.norm_1), ("residual_2", block.norm_2)):
         if stage in site.stages and norm is not None:
-            x = _whole(site, stage).astype(np.float64)
+            x = taken(site.matrix(stage, keep=False)).astype(np.float64)
             x = x - x.mean(axis=1, keepdims=True) if norm.kind == "layer" else x
-            found.append(np.sqrt((x * x).mean(axis=1) + norm.eps))
-    return found
+            spreads.append(np.sqrt((x * x).mean(axis=1) + norm.eps))
+    return spreads
 
 
 def _visible(site: SiteTrace, head: int) -> NDArray[np.int64]:
@@ -219,12 +224,6 @@ def _visible(site: SiteTrace, head: int) -> NDArray[np.int64]:
     hidden = site.unseen(head)
     n_queries, n_keys = site.shape(site.raw_map)[-2:]
     return np.full(n_queries, n_keys) if hidden is None else np.asarray((~hidden).sum(axis=1))
-
-
-def _whole(site: SiteTrace, stage: str, head: int = 0) -> NDArray[Any]:
-    """One head of a stage. With explicit ends: the window may read the same numbers at the same moment."""
-    rows, columns = site.shape(stage)[-2:]
-    return site.window(stage, head, slice(0, rows), slice(0, columns))
 
 
 def _token(site: SiteTrace, row: int) -> Message:

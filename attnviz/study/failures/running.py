@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Check, never_cancelled
@@ -31,10 +36,10 @@ def first_failure(
     if lost == MOVED and before is not None:
         return moved(execute(before, trace.engine, trace.device, check=check, reserve=reserve), trace)
     is_decoded = failure is not None and not lost
-    found = None if is_decoded else first_finding(trace, check, lost)
+    finding = None if is_decoded else first_finding(trace, check, lost)
     writing = trace.experiment.writing
-    if found is not None or writing is None or _is_exact(type(writing.cache)):
-        return found
+    if finding is not None or writing is None or _is_exact(type(writing.cache)):
+        return finding
     decoded = decode_and_compare(trace.experiment, trace.engine, trace.device, check, reserve)
     name = decoded.first_beyond
     if name is None:
@@ -49,3 +54,32 @@ def first_failure(
 
 def _is_exact(kind: type) -> bool:
     return next(row.is_exact for row in CACHES if row.kind is kind)
+
+
+def mended(present: Experiment, before: Experiment, broken: Experiment) -> Experiment:
+    """`present`, in which everything that differs between `before` and `broken` is as it was before.
+
+    Where undo has led to a state that has no place for it, such as one with other stacks, `present` itself.
+    """
+    try:
+        whole = _mended(present, before, broken)
+    except ValueError:
+        return present
+    assert isinstance(whole, Experiment)
+    return whole
+
+
+def _mended(present: Any, before: Any, broken: Any) -> Any:
+    if before == broken:
+        return present
+    if isinstance(before, Struct) and type(present) is type(before) is type(broken):
+        fields = {
+            name: _mended(getattr(present, name), getattr(before, name), getattr(broken, name))
+            for name in before.__struct_fields__
+            if getattr(before, name) != getattr(broken, name)
+        }
+        return replace(present, **fields)
+    if isinstance(before, tuple) and isinstance(broken, tuple) and isinstance(present, tuple):
+        if len(before) == len(broken) == len(present):
+            return tuple(_mended(*parts) for parts in zip(present, before, broken, strict=True))
+    return before

@@ -21,10 +21,10 @@ def model_key(experiment: Experiment) -> str:
     for matrix in matrices_in(experiment, set()):
         if matrix.origin is not None:
             return matrix.origin.link.digest
-    found = hashlib.sha256(repr([layer.heads.n_heads for layer in experiment.layers]).encode())
+    digest = hashlib.sha256(repr([layer.heads.n_heads for layer in experiment.layers]).encode())
     for name, matrix in matrices(experiment):
         if name not in OF_THE_TEXT:
-            found.update(f"{name} {matrix.shape}\n".encode())
+            digest.update(f"{name} {matrix.shape}\n".encode())
             if experiment.vocabulary is None or name.startswith("vocabulary"):
-                found.update(matrix.rows(slice(0, 1)).tobytes())
-    return found.hexdigest()
+                digest.update(matrix.rows(slice(0, 1)).tobytes())
+    return digest.hexdigest()

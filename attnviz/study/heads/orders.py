@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.head_measures import mean_distance, mean_entropy, overlap
 from attnviz.core.head_scores import HEAD_SCORES, HeadScore
+from attnviz.core.matrix import taken
 from attnviz.i18n import N_
 from attnviz.model.trace import SiteTrace
 from attnviz.study.heads.tiles import score_of
@@ -37,7 +38,7 @@ class HeadOrder:
 
 def _weights(site: SiteTrace, rows: Rows, head: int) -> NDArray[np.floating]:
     if len(rows) == site.experiment.n_queries:
-        return site.window(site.raw_map, head)
+        return taken(site.matrix(site.raw_map, head))  # of at most `MOST_CELLS`
     return np.concatenate([site.window(site.raw_map, head, slice(row, row + 1)) for row in rows.tolist()])
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.matrix import by_rows
 from attnviz.core.max_flow import Network
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.model.sites.sites import at
@@ -23,13 +24,13 @@ def rollout(trace: Trace) -> dict[str, Floats]:
 
     A row that attends to nothing keeps its own token alone.
     """
-    found: dict[str, Floats] = {}
+    by_site: dict[str, Floats] = {}
     for mixed in _mixed(trace).values():
         below: Floats | None = None
         for name, one in mixed.items():
             below = one if below is None else one @ below
-            found[name] = below
-    return found
+            by_site[name] = below
+    return by_site
 
 
 def attention_flow(
@@ -40,7 +41,7 @@ def attention_flow(
     A flow that a weight of NaN decides is NaN. `stack` is the only one that counts, such as "encoder"; empty:
     all. `check` is called between flows, and may raise.
     """
-    found: dict[str, Floats] = {}
+    by_site: dict[str, Floats] = {}
     progress = progress_of(check)
     chosen = {name: mixed for name, mixed in _mixed(trace).items() if stack in ("", name)}
     for mixed in chosen.values():
@@ -54,8 +55,8 @@ def attention_flow(
                 progress.at((depth * (depth - 1) + 2 * depth * sink / n_tokens) / (len(layers) ** 2 + depth))
                 least, *most = (network.flow(depth, token, sink) for network in networks)
                 flows[sink] = least if all(one == least for one in most) else np.nan
-            found[name] = flows
-    return found
+            by_site[name] = flows
+    return by_site
 
 
 def _networks(layers: list[Floats]) -> tuple[Network, ...]:
@@ -77,20 +78,20 @@ def layer_map(
         rows = attention_flow(trace, token, stack, check)
     else:
         own = {name for name in trace.sites if at(trace.experiment, name).place.stack == stack}
-        rows = {name: found[token] for name, found in rollout(trace).items() if name in own}
+        rows = {name: rolled[token] for name, rolled in rollout(trace).items() if name in own}
     return tuple(rows), np.array(list(rows.values())).reshape(len(rows), -1)
 
 
 def _mixed(trace: Trace) -> dict[str, dict[str, Floats]]:
     """M of every self-attention, by stack and site."""
-    found: dict[str, dict[str, Floats]] = {}
+    by_stack: dict[str, dict[str, Floats]] = {}
     for name in trace.sites:
         site = at(trace.experiment, name)
         if site.memory is not None:
             continue
         own = trace.site(name)
-        mean = np.asarray(own[own.raw_map], dtype=np.float64).mean(axis=0)
+        mean = by_rows(np.asarray, own.mean(own.raw_map, keep=False))
         mixed = mean / 2 + np.eye(len(mean)) / 2
         mixed /= mixed.sum(axis=1, keepdims=True)
-        found.setdefault(site.place.stack, {})[name] = mixed
-    return found
+        by_stack.setdefault(site.place.stack, {})[name] = mixed
+    return by_stack

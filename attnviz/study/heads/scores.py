@@ -16,10 +16,10 @@ def head_scores(trace: Trace) -> dict[str, dict[str, NDArray[np.float64]]]:
     NaN where a score has no meaning: for keys that are not the queries' own tokens, and for a text without
     what it asks for, such as a token said twice, or `references` of the experiment for "reference".
     """
-    found: dict[str, dict[str, NDArray[np.float64]]] = {row.id: {} for row in HEAD_SCORES}
+    by_score: dict[str, dict[str, NDArray[np.float64]]] = {row.id: {} for row in HEAD_SCORES}
     for name in trace.sites:
         site = trace.site(name)
         of_heads = [facts_of(site, head).scores for head in range(site.experiment.heads.n_heads)]
-        for id_, by_site in found.items():
+        for id_, by_site in by_score.items():
             by_site[name] = np.array([scores[id_] for scores in of_heads])
-    return found
+    return by_score

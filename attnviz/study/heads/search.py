@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attnviz.core.matrix import cells
 from attnviz.core.text import visible
 from attnviz.model.trace import SiteTrace
 
@@ -59,14 +60,13 @@ def search(site: SiteTrace, sought: Wanted) -> tuple[Found, ...]:
     keys = positions(site.names("key"), sought.key)
     if not keys or queries == []:
         return ()
-    n_heads, n_queries, n_keys = site.shape(site.raw_map)
+    n_heads, n_queries, _n_keys = site.shape(site.raw_map)
     rows = range(n_queries) if queries is None else queries
-    return tuple(_greatest(site, head, rows, keys, n_keys) for head in range(n_heads))
+    return tuple(_greatest(site, head, rows, keys) for head in range(n_heads))
 
 
-def _greatest(site: SiteTrace, head: int, rows: Sequence[int], keys: list[int], n_keys: int) -> Found:
-    whole = slice(rows[0], rows[-1] + 1), slice(0, n_keys)
-    weights = site.window(site.raw_map, head, *whole)[np.ix_([row - rows[0] for row in rows], keys)]
+def _greatest(site: SiteTrace, head: int, rows: Sequence[int], keys: list[int]) -> Found:
+    weights = cells(site.matrix(site.raw_map, head, keep=False), *np.ix_(rows, keys))
     at, key = np.unravel_index(int(np.argmax(np.nan_to_num(weights, nan=-1.0))), weights.shape)
     return Found(site.name, head, rows[int(at)], keys[int(key)], float(weights[at, key]))
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.head_scores import HEAD_SCORES, Head, HeadScore, Repeats
+from attnviz.core.matrix import AnyMatrix, column_means
 from attnviz.core.overview import overview
 from attnviz.core.text import visible
 from attnviz.model.sites.sites import places
@@ -67,10 +68,10 @@ class Group:
 
 def groups(experiment: Experiment) -> tuple[Group, ...]:
     """The attentions of an experiment, one group for each stack and kind."""
-    found: dict[tuple[str, str], list[Place]] = {}
+    by_kind: dict[tuple[str, str], list[Place]] = {}
     for place in places(experiment):
-        found.setdefault((place.stack, place.kind), []).append(place)
-    return tuple(Group(stack, kind, tuple(own)) for (stack, kind), own in found.items())
+        by_kind.setdefault((place.stack, place.kind), []).append(place)
+    return tuple(Group(stack, kind, tuple(own)) for (stack, kind), own in by_kind.items())
 
 
 def grid_stage(site: SiteTrace, wanted: str) -> str:
@@ -84,31 +85,26 @@ def tiles(site: SiteTrace, stage: str, side: int, with_facts: bool = False) -> t
 
 
 def _tile(site: SiteTrace, stage: str, head: int, side: int, with_facts: bool) -> Tile:
-    values = _whole(site, stage, head)
+    values = site.matrix(stage, head, keep=False)
     small, hidden = overview(values, site.hatched(stage, head), side)
     facts = facts_of(site, head) if with_facts else None
-    return Tile(site.name, head, small, hidden, values.shape, facts)
+    n_rows, n_columns = site.shape(stage)[-2:]
+    return Tile(site.name, head, small, hidden, (n_rows, n_columns), facts)
 
 
 def facts_of(site: SiteTrace, head: int) -> Facts:
     """The scores of one head, and the key that it attends to most."""
-    weights = _whole(site, site.raw_map, head)
+    weights = site.matrix(site.raw_map, head, keep=False)
     measured = _measured(site, head, weights)
     return Facts({row.id: _score(site, measured, row) for row in HEAD_SCORES}, _look(site, weights))
 
 
 def score_of(site: SiteTrace, head: int, score: HeadScore) -> float:
     """One score of one head; NaN where it has no meaning."""
-    return _score(site, _measured(site, head, _whole(site, site.raw_map, head)), score)
+    return _score(site, _measured(site, head, site.matrix(site.raw_map, head, keep=False)), score)
 
 
-def _whole(site: SiteTrace, stage: str, head: int) -> NDArray[np.floating]:
-    # Explicit ends: the worker reads numbers that the window may read at the same moment.
-    n_rows, n_columns = site.shape(stage)[-2:]
-    return site.window(stage, head, slice(0, n_rows), slice(0, n_columns))
-
-
-def _measured(site: SiteTrace, head: int, weights: NDArray[np.floating]) -> Head:
+def _measured(site: SiteTrace, head: int, weights: AnyMatrix) -> Head:
     return Head(weights, site.unseen(head), _repeats(site.labels("key")), site.experiment.references)
 
 
@@ -124,9 +120,9 @@ def _repeats(tokens: tuple[str, ...]) -> Repeats:
     return Repeats(np.array([numbers.setdefault(token, len(numbers)) for token in tokens]))
 
 
-def _look(site: SiteTrace, weights: NDArray[np.floating]) -> Look | None:
+def _look(site: SiteTrace, weights: AnyMatrix) -> Look | None:
     """None if some weight is not a number."""
-    means = weights.mean(axis=0, dtype=np.float64)
+    means = column_means(weights, np.float64)
     if not means.size or not np.isfinite(means).all():
         return None
     at = int(np.argmax(means))

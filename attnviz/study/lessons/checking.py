@@ -143,11 +143,11 @@ def _in_text(code: str, text: str, scope: Scope, ids: set[str]) -> Iterator[Mess
             number=bare[0],
         )
     try:
-        found = pieces(text)
+        parts = pieces(text)
     except InputError as error:
         yield error.message
         return
-    for piece in found:
+    for piece in parts:
         yield from _tried(partial(piece.check, scope, ids))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnviz.core.progress import Check, never_cancelled
+from attnviz.errors import InputError, Message, quoted
 from attnviz.study.claims.verdict import VerdictId, verdict_of
 from attnviz.study.lessons.checking import Run, scope_of
 from attnviz.study.lessons.lesson import Lesson, Step
@@ -39,12 +40,12 @@ def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancell
 
     Raises `InputError` for a scene or a claim that is not valid.
     """
-    found = []
+    verdicts = []
     for step in group.steps:
         if step.claim:
             check()
-            found.append(_judged(step, preset, run))
-    return tuple(found)
+            verdicts.append(_judged(step, preset, run))
+    return tuple(verdicts)
 
 
 def _judged(step: Step, preset: Preset, run: Run) -> Judged:
@@ -59,3 +60,22 @@ def _judged(step: Step, preset: Preset, run: Run) -> Judged:
         for code, words in step.words.items()
     }
     return Judged(step, verdict_of(step.claim, scope, cured), cards)
+
+
+def answer_of(text: str) -> float:
+    """The number that a reader typed: `0.5`, `0,5`, `−2`, `50 %`. Raises `InputError`."""
+    bare = text.strip().replace("−", "-").replace(" ", "")
+    share = bare.endswith(("%", "％"))
+    bare = bare.rstrip("%％")
+    try:
+        value = float(
+            bare.replace(",", ".") if bare.count(",") == 1 and "." not in bare else bare.replace(",", "")
+        )
+    except ValueError:
+        raise InputError(Message("The answer must be a number; got {text}.", text=quoted(text))) from None
+    return value / 100 if share else value
+
+
+def is_close(answer: float, value: float, tolerance: float) -> bool:
+    """True if an answer lies within the tolerance; the last digit of a rounded value counts in full."""
+    return abs(answer - value) <= tolerance * (1 + 1e-9)

@@ -25,10 +25,10 @@ def markup(text: str, scope: Scope | None, *, is_live: bool = True) -> str:
     In a text that is not live, on paper, words that light cells keep their colour only.
     """
     try:
-        found = pieces(text)
+        parts = pieces(text)
     except InputError:
         return escape(exposed(text))
-    marked = exposed("".join(_MARKUP[type(piece)](piece, scope) for piece in found))
+    marked = exposed("".join(_MARKUP[type(piece)](piece, scope) for piece in parts))
     return marked if is_live else _INSIDE.sub(r'<span class="\1">\2</span>', marked)
 
 

@@ -78,12 +78,12 @@ def _front_matter(lines: Lines) -> tuple[dict[str, str], Lines]:
     fences = [index for index, (_n, line) in enumerate(lines) if line == "---"]
     if len(fences) < 2 or fences[0] != 0:
         raise InputError(Message("A lesson must begin with lines between two lines of ---."))
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for number, line in lines[1 : fences[1]]:
         if line:
             key, value = _pair(number, line)
-            found[key] = value
-    return found, lines[fences[1] + 1 :]
+            fields[key] = value
+    return fields, lines[fences[1] + 1 :]
 
 
 def _pair(number: int, line: str) -> tuple[str, str]:
@@ -96,19 +96,19 @@ def _pair(number: int, line: str) -> tuple[str, str]:
 def _by_language(front: dict[str, str], key: str) -> dict[str, str]:
     """Texts of a key by language: `title` (English) and `title.zh_CN`."""
     named = {"en": key} | {code: f"{key}.{code}" for code in _CODES if code != "en"}
-    found = {code: exposed(front.pop(name)) for code, name in named.items() if name in front}
-    check_texts(key, found.values(), LONGEST_NAME)
-    return found
+    texts = {code: exposed(front.pop(name)) for code, name in named.items() if name in front}
+    check_texts(key, texts.values(), LONGEST_NAME)
+    return texts
 
 
 def _sections(lines: Lines, mark: str) -> list[Lines]:
     """The lines from each heading to the next; lines before the first one must be empty."""
-    found: list[Lines] = []
+    sections: list[Lines] = []
     for number, line in lines:
         if line.startswith(mark):
-            found.append([(number, line)])
-        elif found:
-            found[-1].append((number, line))
+            sections.append([(number, line)])
+        elif sections:
+            sections[-1].append((number, line))
         elif line:
             wanted = quoted(mark.strip())
             raise InputError(
@@ -119,7 +119,7 @@ def _sections(lines: Lines, mark: str) -> list[Lines]:
                     line=quoted(line),
                 )
             )
-    return found
+    return sections
 
 
 # --- a step ----------------------------------------------------------------------------------------

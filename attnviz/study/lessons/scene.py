@@ -110,10 +110,10 @@ def lit_cells(scene: Scene, scope: Scope) -> frozenset[tuple[int, int]]:
 def cells_of(lines: Iterable[str], scope: Scope) -> frozenset[tuple[int, int]]:
     """Cells of the shown stage: a line `2, 1` is a cell, `2` a row, `, 1` a column."""
     shape = scope.site.shape(scope.view.stage)[-2:]
-    found: set[tuple[int, int]] = set()
+    cells: set[tuple[int, int]] = set()
     for line in lines:
         row, _comma, column = (part.strip() for part in line.partition(","))
         rows = [place(row, scope, is_row=True)] if row else range(shape[0])
         columns = [place(column, scope, is_row=False)] if column else range(shape[1])
-        found.update((r, c) for r in rows for c in columns)
-    return frozenset(found)
+        cells.update((r, c) for r in rows for c in columns)
+    return frozenset(cells)

@@ -162,7 +162,7 @@ def shown(value: float, form: str) -> str:
 
 def pieces(text: str) -> tuple[Piece, ...]:
     """The text as its pieces, in order. Raises `InputError` for a format or a link that does not exist."""
-    found: list[Piece] = []
+    parts: list[Piece] = []
     plain, end = "", 0
     for match in _PIECE.finditer(text):
         plain += text[end : match.start()]
@@ -170,11 +170,11 @@ def pieces(text: str) -> tuple[Piece, ...]:
         if match["kept"] is not None:
             plain += match["kept"]
             continue
-        found += [Plain(plain)] if plain else []
+        parts += [Plain(plain)] if plain else []
         plain = ""
-        found.append(_piece(match))
+        parts.append(_piece(match))
     plain += text[end:]
-    return (*found, Plain(plain)) if plain else tuple(found)
+    return (*parts, Plain(plain)) if plain else tuple(parts)
 
 
 def _piece(match: re.Match[str]) -> Piece:

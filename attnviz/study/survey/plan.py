@@ -83,11 +83,11 @@ def _files(model: str) -> list[list[Any]]:
 def _of_numbers(model: Experiment) -> str:
     """The SHA-256 of a model: its settings and its matrices."""
     own = list(matrices(model))
-    found = hashlib.sha256(write(Document(model), {matrix: name for name, matrix in own}).encode())
+    digest = hashlib.sha256(write(Document(model), {matrix: name for name, matrix in own}).encode())
     for _name, matrix in own:
         for begin in range(0, matrix.shape[0], ROWS):
-            found.update(matrix.rows(slice(begin, begin + ROWS)).tobytes())
-    return found.hexdigest()
+            digest.update(matrix.rows(slice(begin, begin + ROWS)).tobytes())
+    return digest.hexdigest()
 
 
 def _digest(file: Path) -> str:

@@ -58,8 +58,10 @@ def survey(
         left = [text for text in texts if (text.number, text.key) not in store.done]
         n_done = len(texts) - len(left)
         rest = progress_of(check).part(n_done / len(texts), 1.0)
-        found = _here(plan, left, model, rest, reserve) if where is None else measured_on(where, plan, left)
-        for count, (number, key, body) in enumerate(found, 1):
+        measured = (
+            _here(plan, left, model, rest, reserve) if where is None else measured_on(where, plan, left)
+        )
+        for count, (number, key, body) in enumerate(measured, 1):
             store.add(number, key, body)
             rest.at(count / len(left))
             check()

@@ -103,12 +103,12 @@ def summary(path: str | Path, score: str = "") -> Summary:
 def numbers_of_highest(table: pyarrow.Table) -> set[int]:
     """The numbers of the texts that are among the highest of some head by some score."""
     numbers, heads = _texts(table), [rows for _site, _head, rows in _heads(table)]
-    found = set[int]()
+    texts = set[int]()
     for column in _columns(table):
         values = _values(table, column)
         for rows in heads:
-            found.update(number for number, _value in _highest(numbers[rows], values[rows]))
-    return found
+            texts.update(number for number, _value in _highest(numbers[rows], values[rows]))
+    return texts
 
 
 def _columns(table: pyarrow.Table) -> tuple[str, ...]:
@@ -129,10 +129,10 @@ def _heads(table: pyarrow.Table) -> Iterator[tuple[str, int, NDArray[Any]]]:
     sites = table["site"].combine_chunks().dictionary_encode()
     names = sites.dictionary.to_pylist()
     places = sites.indices.to_numpy().astype(np.int64) * MOST_HEADS + table["head"].to_numpy()
-    found, first, counts = np.unique(places, return_index=True, return_counts=True)
+    heads, first, counts = np.unique(places, return_index=True, return_counts=True)
     rows = np.split(np.argsort(places, kind="stable"), np.cumsum(counts)[:-1])
     for at in np.argsort(first):
-        yield names[found[at] // MOST_HEADS], int(found[at] % MOST_HEADS), rows[at]
+        yield names[heads[at] // MOST_HEADS], int(heads[at] % MOST_HEADS), rows[at]
 
 
 def _head(site: str, head: int, texts: NDArray[Any], values: Floats, edges: Floats) -> HeadSummary:

@@ -36,7 +36,7 @@ from attnviz.engines.engine import ITEMSIZE
 from attnviz.model.io.files import matrices
 from attnviz.model.spec.arrays import widened
 from attnviz.model.spec.conversions import Conversions
-from attnviz.model.spec.memory_map import Made
+from attnviz.model.spec.memory_map import Computed
 from attnviz.study.survey.store import read_table
 
 gguf = pytest.importorskip("gguf")
@@ -222,7 +222,7 @@ def test_numbers_of_every_type_are_those_of_the_package(tmp_path: Path, kind: st
     assert np.isfinite(wanted).all() and wanted.any()
     assert np.array_equal(widened(tensor.array()), wanted)
     assert np.array_equal(widened(tensor.rows([3, 1])), wanted[[3, 1]])
-    made = Made((5, 512), np.dtype(np.float32), tensor.array, tensor.rows)
+    made = Computed((5, 512), np.dtype(np.float32), tensor.array, tensor.rows)
     assert np.array_equal(np.concatenate([widened(rows) for _band, rows in made.bands(0, 2) or ()]), wanted)
     assert made.bands(1, 2) is None
 

@@ -10,7 +10,7 @@ import pytest
 from attnviz.checkpoints.gguf.vocabulary import read_chat, read_tokenizer
 from attnviz.checkpoints.reader import Checkpoint
 from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
-from attnviz.core.bpe import SPACE, byte_token
+from attnviz.core.piece_kinds import SPACE, byte_token
 
 ORDINARY, UNKNOWN, CONTROL, USERS, BYTE = 1, 2, 3, 4, 6
 SPACED = {

@@ -19,24 +19,16 @@ from attnviz.checkpoints.reader import Checkpoint, CheckpointError
 from attnviz.checkpoints.texts import Tokens, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import turns
 from attnviz.cli import main
-from attnviz.core.bpe import SPACE, byte_token
+from attnviz.core.piece_kinds import SPACE, byte_token
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.pieces import text_tokens
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.text import join_text, likely_splitting
 
 tokenizers = pytest.importorskip("tokenizers")
-from tokenizers import (  # noqa: E402
-    AddedToken,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors, trainers  # noqa: E402
 
 CORPUS = ["the cat sat on the mat", "a dog and a cat", "don't go, 12 of 345", "naïve café 你好"] * 5
 ALPHABET = pre_tokenizers.ByteLevel.alphabet()

@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 from attnviz import parts
 from attnviz.core.cost.architecture import Architecture, Latent, band_pairs, pairs
 from attnviz.core.cost.flops import decode_step, prefill
-from attnviz.core.cost.lines import (
-    Line,
-    parameter_count,
-    parameters,
-    rounded,
-    total,
-)
+from attnviz.core.cost.lines import Line, parameter_count, parameters, rounded, total
 from attnviz.core.cost.memory import (
     FORMAT_BY_ID,
     FORMATS,

@@ -33,15 +33,9 @@ from attnviz.model.positions import slopes_of  # noqa: E402
 from attnviz.model.sites.sites import main_site, site_names  # noqa: E402
 from attnviz.model.spec.arrays import Matrix  # noqa: E402
 from attnviz.model.spec.experiment import Experiment  # noqa: E402
-from attnviz.model.spec.parts import (  # noqa: E402
-    Causal,
-    Dropout,
-    Heads,
-    Padding,
-    SeededVectors,
-    Window,
-)
-from attnviz.model.spec.positions import Deberta, TransformerXl, WrittenTable  # noqa: E402
+from attnviz.model.spec.parts import Causal, Dropout, Heads, Padding, SeededVectors, Window  # noqa: E402
+from attnviz.model.spec.positions import Deberta, TransformerXl  # noqa: E402
+from attnviz.model.spec.source import WrittenTable  # noqa: E402
 from attnviz.model.stages import STAGES, result_of  # noqa: E402
 from attnviz.operations.operation import Operation  # noqa: E402
 

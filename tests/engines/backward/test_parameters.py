@@ -19,8 +19,8 @@ from autograd_scripts import LETTERS, Autograd  # noqa: E402
 import attnviz  # noqa: E402
 from attnviz.model.sites.sites import site_names  # noqa: E402
 from attnviz.model.spec.parts import ExplicitSinks, SeededSinks  # noqa: E402
-from attnviz.model.spec.positions import DrawnTable, WrittenTable  # noqa: E402
 from attnviz.model.spec.rows import DrawnRow, WrittenRow  # noqa: E402
+from attnviz.model.spec.source import DrawnTable, WrittenTable  # noqa: E402
 
 ARRAYS = (DrawnRow, WrittenRow, DrawnTable, WrittenTable, ExplicitSinks, SeededSinks)
 CONSTANT = {"block.feed_forward.experts.correction"}

@@ -26,16 +26,16 @@ from attnviz.model.caches import CACHE_BY_ID, CACHES, Cache, FullCache, Restarti
 from attnviz.model.edit.by_hand import as_text
 from attnviz.model.masks import mask_of
 from attnviz.model.positions import changes
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at, places, record_at, site_names, with_records
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.edit import EDITABLE, FROM_LATENT, OPERATIONS, Edit
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Painted, SeededVectors
-from attnviz.model.spec.positions import DynamicNtk, LongRope, Rope, Yarn
+from attnviz.model.spec.positions import Rope
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.spec.scalings import DynamicNtk, LongRope, Yarn
 from attnviz.model.stages import STAGE_BY_ID
 
 MAKE = {"numpy": lambda: NumpyEngine("float64"), "torch": lambda: TorchEngine("float64")}

@@ -48,8 +48,8 @@ from attnviz.model.spec.parts import (
     Tied,
     Vectors,
 )
-from attnviz.model.spec.positions import Table
 from attnviz.model.spec.rows import Row
+from attnviz.model.spec.source import Table
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.operations.operation import Operation
 

@@ -19,12 +19,12 @@ from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import LANGUAGES, set_language
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Padding, SeededVectors
 from attnviz.model.spec.pieces import Pieces
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 
 
 def right_click(desk: Desk, widget: QWidget, at: QPointF | QPoint) -> QMenu:
@@ -58,7 +58,7 @@ def test_a_cell_gives_its_value_in_full_precision(desk: Desk) -> None:
 def test_a_head_is_pinned_as_a(desk: Desk) -> None:
     tile = desk.find(Thumbnail, "head_2")
     choose(right_click(desk, tile, tile.rect().center()), "pin")
-    pinned = desk.window.panels["compare"].live.pinned
+    pinned = desk.window.panels["compare"].pinning.pinned
     assert pinned is not None and pinned.document.view.head == desk.store.document.view.head == 2
 
 

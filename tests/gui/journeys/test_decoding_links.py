@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
 from attnviz.gui.panels.decoding.next.rows import NextRows
-from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.inspector.inspector import InspectorPanel
 from attnviz.gui.widgets.pictures.row_matrix import RowMatrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing

@@ -44,10 +44,12 @@ MEASURED = re.compile(r"[\d.]+(?= ms)|(?<=ms，每步 )[\d.]+ / [\d.]+|(?<=ms pe
 
 
 def see_everything(desk: Desk) -> None:
-    """Bring every panel of every workspace to the front in turn; end in the first workspace."""
+    """Bring every panel to the front in the first workspace that has it; end in the first workspace."""
+    seen: set[str] = set()
     for row in WORKSPACES:
         desk.go(row.id)
-        for panel in sorted(row.panels):
+        for panel in sorted(set(row.panels) - seen):
+            seen.add(panel)
             desk.bring(panel)
             assert desk.window.panels[panel].is_seen, panel
         # Where the player rests, the step is made without a cache, and what is said of it changes.

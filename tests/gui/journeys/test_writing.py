@@ -31,12 +31,12 @@ from attnviz.model.edit.edits import rename_token
 from attnviz.model.edit.generation import set_cache, set_stop, writing_of
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, ExplicitVectors, Heads, Projections, Rope, Seeded
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
+from attnviz.model.spec.vocabulary import Vocabulary
 
 WORDS = ("a", " cat", " sat", " on", " the", " mat", ".", "⟨E7⟩", "⟨8C⟩", "⟨AB⟩", "\n", "<end>")
 PROMPT = ("a", " cat", " sat", " on", " the")

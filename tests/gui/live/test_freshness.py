@@ -10,17 +10,7 @@ from typing import Any, cast
 import pytest
 from first_layer import with_fields
 
-from attnviz.gui.live.freshness import (
-    Freshness,
-    begin,
-    clear,
-    edit,
-    expire,
-    finish,
-    forget,
-    stop,
-    want,
-)
+from attnviz.gui.live.freshness import Freshness, begin, clear, edit, expire, finish, forget, stop, want
 from attnviz.gui.live.subject import Subject
 from attnviz.model.edit.generation import set_seed
 from attnviz.model.io.presets import load_preset

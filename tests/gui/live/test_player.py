@@ -7,19 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from attnviz.gui.player import (
-    END,
-    Arrive,
-    Event,
-    Expect,
-    GoBy,
-    GoTo,
-    Pace,
-    Pause,
-    Player,
-    Tick,
-    Toggle,
-)
+from attnviz.gui.player import END, Arrive, Event, Expect, GoBy, GoTo, Pace, Pause, Player, Tick, Toggle
 
 
 def alone(step: int) -> range:

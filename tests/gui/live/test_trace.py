@@ -35,7 +35,7 @@ class Bench:
         self.bridge = Bridge()
         self.scheduler = Scheduler(self.bridge.post, inline=inline)
         self.live = Live(self.store, self.scheduler)
-        self.log = Log(self.live, "failed", "noticed", "running")
+        self.log = Log(self.live, "failed", "noticed")
         self.engines = Log(self.store, "engine_chosen")
         self.runs = 0
         self.execute = live_module.execute
@@ -116,7 +116,7 @@ def test_an_expected_error_is_one_sentence_and_the_next_edit_works(
     change(bench.store, temperature=2.0)
     qtbot.waitUntil(lambda: list(map(str, bench.log.values("failed"))) == ["the sentence"])
     assert bench.store.trace is before  # the last right numbers stay
-    assert bench.log.values("running")[-1] is False
+    assert not bench.live._late.isActive()
     bench.before = lambda check: None
     change(bench.store, temperature=3.0)
     qtbot.waitUntil(bench.settled)

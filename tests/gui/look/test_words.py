@@ -14,8 +14,8 @@ from services import served
 
 from attnviz.errors import Message
 from attnviz.gui.look import words
-from attnviz.gui.look.words import plain_tooltip, says, speak
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.look.words import composed, plain_tooltip, says, speak
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.empty_state import EmptyState
@@ -77,10 +77,14 @@ def test_messages_functions_and_tips_that_repeat_the_name(qtbot: QtBot) -> None:
     qtbot.addWidget(line)
     assert (line.accessibleName(), line.toolTip()) == ("head 3", plain_tooltip("head 3"))
     assert line.placeholderText() == "Tokens!"
+    label = says(QLabel(), composed("{} · {}".format, N_("Tokens"), HEAD))
+    qtbot.addWidget(label)
+    assert label.text() == "Tokens · head 3"
     set_language("zh_CN")
     speak()
     assert line.accessibleName() == HEAD.text() != "head 3"
     assert line.toolTip() == plain_tooltip(HEAD.text()) and line.placeholderText() == "词元!"
+    assert label.text() == f"词元 · {HEAD.text()}"
 
 
 @pytest.mark.parametrize("kind", [Combo, Segmented])

@@ -16,7 +16,7 @@ from attnviz.errors import FieldError, must_be
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.store import Store

@@ -36,7 +36,7 @@ def test_the_buttons_switch_the_head_off_pin_and_explore(desk: Desk) -> None:
     desk.settle()
     assert desk.store.attention.heads.off == (1,) and switch.text() == "Switch head 2 on"
     desk.click(desk.find(QPushButton, "head_pin"))
-    pinned = desk.window.panels["compare"].live.pinned
+    pinned = desk.window.panels["compare"].pinning.pinned
     assert pinned is not None and pinned.document == desk.store.document
     desk.click(desk.find(QPushButton, "head_explore"))
     assert desk.window.workspaces.present.id == "explore" and desk.store.document.view.head == 1

@@ -22,7 +22,7 @@ from attnviz.engines.program import never_cancelled
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.inspector.panel import InspectorPanel
+from attnviz.gui.panels.inspector.inspector import InspectorPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT
 from attnviz.gui.widgets.heat.stages import highlight

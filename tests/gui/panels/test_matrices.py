@@ -23,9 +23,10 @@ from attnviz.model.edit.sharing import matrices_in
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import projection_array, token_ids
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec import arrays, block
+from attnviz.model.spec import arrays
+from attnviz.model.spec import vocabulary as spec_vocabulary
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Block, FeedForward, Norm, Vocabulary
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (
     ROLES,
@@ -40,6 +41,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.positions import TransformerXl
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.view import Cell
+from attnviz.model.spec.vocabulary import Vocabulary
 
 KINDS = Projections(Seeded(3), Tied("query"), Identity(), Seeded(4))
 
@@ -223,9 +225,9 @@ def test_an_edit_of_a_vocabulary_copies_and_checks_nothing_but_its_number(
         real = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *given: done.append(name) or real(*given))
 
-    counted(arrays._Copy, "made")
+    counted(arrays._Copy, "numbers")
     counted(grid, "set_values")
-    counted(block._check_texts, "_find")
+    counted(spec_vocabulary._check_texts, "_find")
     bench.store.changed.disconnect(bench._run)  # what is left is the window's part
     for height in (30, 20, 50):
         drag(grid.viewport(), grid.cell_rect(1, 1).center(), QPoint(0, -height))
@@ -236,7 +238,7 @@ def test_an_edit_of_a_vocabulary_copies_and_checks_nothing_but_its_number(
     wanted[1, 1] += 1.0
     np.testing.assert_allclose(grid.values(), wanted, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(edited.unembedding.array, grid.values())
-    assert done == ["made"]
+    assert done == ["numbers"]
     bench.store.undo()
     bench.store.undo()
     bench.store.undo()

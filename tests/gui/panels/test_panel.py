@@ -21,8 +21,8 @@ from attnviz.checkpoints import presets
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.panels import table
 from attnviz.gui.panels.answer import AnswerPanel
-from attnviz.gui.panels.cost.panel import REST_MS
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.cost.cost import REST_MS
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store

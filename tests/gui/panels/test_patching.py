@@ -96,14 +96,14 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
     corrupted = desk.store.experiment
     desk.store.edit(clean_of)
     desk.settle()
-    desk.window.panels["compare"].live.pin()
+    desk.window.panels["compare"].pinning.pin()
     desk.store.undo()
     desk.settle()
     panel = shown(desk)
     qtbot.waitUntil(lambda: panel.answer.result is not None)
     assert panel.answer.result is not None
     assert panel.answer.result.clean == analysis.patch(clean_of(corrupted), corrupted).clean
-    desk.window.panels["compare"].live.unpin()
+    desk.window.panels["compare"].pinning.unpin()
     assert panel.answer.result is None
 
 

@@ -16,7 +16,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.pipeline.gap import Gap
-from attnviz.gui.panels.pipeline.panel import PipelinePanel, operation
+from attnviz.gui.panels.pipeline.pipeline import PipelinePanel, operation
 from attnviz.gui.panels.pipeline.room import MAY_BE_LAST, folds
 from attnviz.gui.panels.pipeline.tile import FoldTile
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail

@@ -19,8 +19,8 @@ from attnviz.engines.run import run
 from attnviz.explain.position_curves import CURVE_ROWS, candidates
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.panels.positions.legend import Entry
-from attnviz.gui.panels.positions.panel import PositionsPanel
 from attnviz.gui.panels.positions.plot import curve_pen
+from attnviz.gui.panels.positions.positions import PositionsPanel
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (

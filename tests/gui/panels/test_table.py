@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from attnviz.gui.panels import table
 from attnviz.gui.panels.table import PANELS, PanelRow
 from attnviz.gui.workspaces.arrangement import Stack
 from attnviz.gui.workspaces.table import WorkspaceRow
@@ -42,3 +44,8 @@ def test_a_panel_without_a_place_is_a_tab_of_the_drawer() -> None:
     row = WorkspaceRow("model", "Model", "", "", "lens", ((0, Stack(("lens",))),))
     here = tuple(panel.id for panel in PANELS if "model" in panel.workspaces)
     assert row.arrangements == ((0, Stack(("lens", *(id_ for id_ in here if id_ != "lens")))),)
+
+
+def test_no_panel_gives_a_worker_its_job_but_by_an_answer() -> None:
+    files = Path(table.__file__).parent.rglob("*.py")
+    assert [path.name for path in files if ".submit(" in path.read_text(encoding="utf-8")] == []

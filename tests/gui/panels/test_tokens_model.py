@@ -17,7 +17,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
-from attnviz.core.bpe import byte_token
+from attnviz.core.piece_kinds import byte_token
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.tokens import TokensPanel
 from attnviz.gui.widgets.document_text import DocumentText
@@ -26,11 +26,11 @@ from attnviz.model.edit.edits import rename_token, set_tokens
 from attnviz.model.io.presets import load_preset
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.pieces import AddedToken, Pieces
+from attnviz.model.spec.vocabulary import Vocabulary
 
 NAMES = ("<s>", "the", " cat", " sat", *map(byte_token, range(256)))
 ROWS = np.random.default_rng(0).standard_normal((len(NAMES), 4))

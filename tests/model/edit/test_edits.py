@@ -17,7 +17,6 @@ from attnviz.model.edit import edits
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import EmbeddingProjection, Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
     ROLES,
@@ -38,6 +37,7 @@ from attnviz.model.spec.parts import (
     Tied,
     Window,
 )
+from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
 
 VALUES = np.arange(12.0).reshape(4, 3)
 

@@ -6,13 +6,7 @@ import pytest
 from experiments import sited
 from first_layer import stacked
 
-from attnviz.model.edit.switching import (
-    LastOfKind,
-    scale_of_kind,
-    set_n_rotated,
-    set_position,
-    set_slope,
-)
+from attnviz.model.edit.switching import LastOfKind, scale_of_kind, set_n_rotated, set_position, set_slope
 from attnviz.model.positions import n_rotated, slopes_of
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (

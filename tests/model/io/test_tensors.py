@@ -19,13 +19,7 @@ from attnviz.model.io.files import DocumentError, dumps, load, save
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import (
-    Explicit,
-    ExplicitVectors,
-    Heads,
-    Memory,
-    Projections,
-)
+from attnviz.model.spec.parts import Explicit, ExplicitVectors, Heads, Memory, Projections
 
 
 def test_large_arrays_live_in_a_safetensors_file(tmp_path: Path) -> None:

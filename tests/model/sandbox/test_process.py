@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from attnviz.model.sandbox import process as sandbox
-from attnviz.model.sandbox.process import Exceeded, TaskError, end_all, kept_process
-from attnviz.model.sandbox.size import by_ps
+from attnviz.model.sandbox.process import Exceeded, TaskError, by_ps, end_all, kept_process
 from attnviz.model.spec.tokenizer_file import TokenizerFile
 
 jinja2 = pytest.importorskip("jinja2")

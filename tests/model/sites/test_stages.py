@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from stacks import stacks
 
 import attnviz
-from attnviz.model.sites.axes import stage_shape
 from attnviz.model.sites.sites import at
-from attnviz.model.sites.stages import site_stages
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec.experiment import Experiment
 
 

@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 import attnviz
-from attnviz.core.bpe import LONGEST_ADDED, byte_token
+from attnviz.core.bpe import LONGEST_ADDED
+from attnviz.core.piece_kinds import byte_token
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.pieces import MOST_MERGES, AddedToken, Pieces, byte_pairs, text_tokens
+from attnviz.model.spec.vocabulary import Vocabulary
 
 WORDS = ("<s>", "</s>", "a", "b", "ab", " ab", *map(byte_token, range(256)))
 PIECES = Pieces("words", (("a", "b"),), whole_words=True)

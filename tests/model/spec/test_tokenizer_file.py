@@ -16,11 +16,11 @@ from attnviz.model.edit import edits
 from attnviz.model.io.files import load, save
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.block import Vocabulary
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.tokenizer_file import TokenizerFile, kept_text
+from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.text import join_text, likely_splitting, split_text, splittings
 
 TEXTS = ("the cat sat", "12 cats", "a xylophonic mat", "the hats")

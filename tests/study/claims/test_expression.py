@@ -17,8 +17,7 @@ from attnviz.model.expressions.parser import DEEPEST, LONGEST, parse
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.study.claims.functions import FUNCTIONS
-from attnviz.study.claims.parameters import Whole
+from attnviz.study.claims.functions import FUNCTIONS, Whole
 from attnviz.study.claims.scope import CONSTANTS, SIZES, Scope, holds, value_of
 
 

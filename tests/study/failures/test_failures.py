@@ -15,7 +15,7 @@ from attnviz.core.progress import never_cancelled
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.experiment import Experiment
 from attnviz.study.failures.checks import CHECK_BY_ID, CHECKS, first_finding, moved
-from attnviz.study.failures.mending import mended
+from attnviz.study.failures.running import mended
 from attnviz.study.failures.table import FAILURE_BY_ID, FAILURES, MOVED, Failure
 
 KEPT = {

@@ -19,22 +19,13 @@ from attnviz.model.captions import Anchor
 from attnviz.model.spec.view import shown_head
 from attnviz.resources import font_files, path
 from attnviz.study.claims.scope import Scope, holds, value_of
-from attnviz.study.lessons.answers import is_close
 from attnviz.study.lessons.checking import problems, scope_of
+from attnviz.study.lessons.judging import is_close
 from attnviz.study.lessons.markup import markup
 from attnviz.study.lessons.reading import load_lesson, read_lesson
 from attnviz.study.lessons.scene import covered_cells, document_of, lit_cells
 from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_lesson
-from attnviz.study.lessons.text import (
-    CellLink,
-    Number,
-    PageLink,
-    Plain,
-    StepLink,
-    TokenLink,
-    pieces,
-    shown,
-)
+from attnviz.study.lessons.text import CellLink, Number, PageLink, Plain, StepLink, TokenLink, pieces, shown
 
 cached_preset = cache(load_preset)
 

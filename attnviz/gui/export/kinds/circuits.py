@@ -5,8 +5,8 @@ from __future__ import annotations
 from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check
 from attnviz.errors import Message
-from attnviz.figures.circuit import circuit_csv, circuit_figure
 from attnviz.figures.files import figure_bytes
+from attnviz.figures.kinds.pairs import circuit_csv, circuit_figure
 from attnviz.figures.style import LEAST_DPI
 from attnviz.gui.export.kinds.figure import CSV, PREVIEW_DPI
 from attnviz.gui.export.kinds.table import as_text

@@ -17,7 +17,7 @@ from attnviz.figures.subject import Subject
 from attnviz.gui.export.kinds.table import as_text
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.model.io.carriers.table import carrying
-from attnviz.study.contrast.table import contrast_csv
+from attnviz.study.contrast.contrast import contrast_csv
 
 PREVIEW_DPI = 130
 CSV = "csv"

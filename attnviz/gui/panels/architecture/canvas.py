@@ -70,8 +70,8 @@ class ArchitectureCanvas(QWidget):
         """Show these attentions, of which one is selected; unused maps stay hidden."""
         self._entries, self._chosen = entries, chosen
         names = {entry.name for entry in entries}
-        for name, made in self.maps.items():
-            made.setVisible(name in names)
+        for name, site_map in self.maps.items():
+            site_map.setVisible(name in names)
         for entry in entries:
             (self.maps.get(entry.name) or self._made(entry.name)).set_content(entry.content)
         self._lay_out()
@@ -105,9 +105,9 @@ class ArchitectureCanvas(QWidget):
         band = BAND if self._crosses() else 2
         self._arranged = arrange(sizes, self._room.width(), self._room.height(), band)
         for entry, placed in zip(self._entries, self._arranged.places, strict=True):
-            made = self.maps[entry.name]
-            made.setGeometry(placed.map)
-            made.place(placed.geometry, self._arranged.has_labels)
+            site_map = self.maps[entry.name]
+            site_map.setGeometry(placed.map)
+            site_map.place(placed.geometry, self._arranged.has_labels)
         self.setMinimumWidth(self._arranged.width)
         self.update()
 
@@ -126,13 +126,13 @@ class ArchitectureCanvas(QWidget):
         painter.end()
 
     def _made(self, name: str) -> SiteMap:
-        made = SiteMap(name, self)
-        made.apply_theme(self._theme)
-        made.site_hovered.connect(self.site_hovered)
-        made.chosen.connect(self.chosen)
-        made.show()
-        self.maps[name] = made
-        return made
+        site_map = SiteMap(name, self)
+        site_map.apply_theme(self._theme)
+        site_map.site_hovered.connect(self.site_hovered)
+        site_map.chosen.connect(self.chosen)
+        site_map.show()
+        self.maps[name] = site_map
+        return site_map
 
     def _sizes(self, entry: SiteEntry) -> MapSizes:
         rows, columns = entry.content.values.shape

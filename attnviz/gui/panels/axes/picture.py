@@ -104,8 +104,8 @@ class AxesPicture(Control):
         self._paint_images()
 
     def _paint_images(self) -> None:
-        found = [_image(one, self._theme) for one in (self._values, self._after) if one is not None]
-        self._images = (found[0], found[-1])
+        images = [_image(one, self._theme) for one in (self._values, self._after) if one is not None]
+        self._images = (images[0], images[-1])
         self.update()
 
     # --- time
@@ -149,39 +149,39 @@ class AxesPicture(Control):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        found = blocks(self.sizes, self.room, self.time)
-        self._paint_ghost(painter, found)
+        places = blocks(self.sizes, self.room, self.time)
+        self._paint_ghost(painter, places)
         painter.setOpacity(min(1.0, 1.0 + self.time))
-        for head, block in enumerate(found):
+        for head, block in enumerate(places):
             part = QRectF(head * self.sizes.features, 0, self.sizes.features, self.sizes.tokens)
             painter.drawImage(block, self._images[0], part)
             painter.setPen(QPen(QColor(head_color(head)), 2))
             painter.drawLine(block.topLeft() + QPointF(1, -2), block.topRight() + QPointF(-1, -2))
         if self.time < 0 and self._after is not None:
             painter.setOpacity(-self.time)
-            painter.drawImage(_whole(found), self._images[1])
+            painter.drawImage(_whole(places), self._images[1])
         painter.setOpacity(1.0)
-        self._paint_names(painter, found)
+        self._paint_names(painter, places)
         if self._lit is not None and self._lit[0] < self.sizes.heads:
             painter.setPen(QPen(QColor(self._theme.ink), 2))
             painter.drawRect(self.rect_of(self._lit).adjusted(-1, -1, 1, 1))
         if self.hasFocus() and self._has_ring:
             draw_focus_ring(painter, QRectF(self.rect()), self._theme)
 
-    def _paint_ghost(self, painter: QPainter, found: list[QRectF]) -> None:
+    def _paint_ghost(self, painter: QPainter, places: list[QRectF]) -> None:
         """A second sequence of the batch would lie behind the first one."""
-        behind = [block.translated(GHOST, GHOST) for block in found]
+        behind = [block.translated(GHOST, GHOST) for block in places]
         painter.setPen(QPen(QColor(self._theme.muted), 1, Qt.PenStyle.DashLine))
         for block in behind if self.time > 0 else [_whole(behind)]:
             painter.drawRect(block)
-        for block in found:
+        for block in places:
             painter.fillRect(block.adjusted(0, -3, 0, 0), QColor(self._theme.panel))
 
-    def _paint_names(self, painter: QPainter, found: list[QRectF]) -> None:
+    def _paint_names(self, painter: QPainter, places: list[QRectF]) -> None:
         """The token of each row, at the first block, and at each one where they lie below one another."""
         painter.setPen(QColor(self._theme.muted))
         painter.setFont(ui_font(10))
-        for block in found if self.time > 1.5 else found[:1]:
+        for block in places if self.time > 1.5 else places[:1]:
             height = block.height() / self.sizes.tokens
             if height < READABLE:
                 continue
@@ -232,8 +232,8 @@ class AxesPicture(Control):
         self.moved.emit(step)
 
 
-def _whole(found: list[QRectF]) -> QRectF:
-    return QRectF(found[0].topLeft(), found[-1].bottomRight())
+def _whole(places: list[QRectF]) -> QRectF:
+    return QRectF(places[0].topLeft(), places[-1].bottomRight())
 
 
 def _image(values: Numbers, theme: Theme) -> QImage:

@@ -10,16 +10,7 @@ import numpy as np
 from attnviz.core.text import isolated, visible
 from attnviz.i18n import N_, _
 from attnviz.model.spec.view import Cell
-from attnviz.operations.terms import (
-    Explanation,
-    Line,
-    Pieces,
-    Series,
-    Text,
-    constant,
-    product,
-    words,
-)
+from attnviz.operations.terms import Explanation, Line, Pieces, Series, Text, constant, product, words
 
 if TYPE_CHECKING:
     from attnviz.study.circuits import Pair

@@ -112,9 +112,9 @@ class CircuitsPanel(AnswerPanel[Question, "tuple[Pair, ...]"]):
 
     @Slot()
     def show_answer(self) -> None:
-        found, of = self.answer.result, self.answer.of
-        if found is not None and of is not None and all(pairs is not found for _one, pairs in self._kept):
-            self._kept = [(of, found), *self._kept[: MOST_KEPT - 1]]
+        listed, of = self.answer.result, self.answer.of
+        if listed is not None and of is not None and all(pairs is not listed for _one, pairs in self._kept):
+            self._kept = [(of, listed), *self._kept[: MOST_KEPT - 1]]
         self.picture.show_answer(self.answer)
         title = _("head {head}").format(head=self._head + 1)
         self._of.setText(f"{site_label(self.store.experiment, self.store.document.site)} · {title}")

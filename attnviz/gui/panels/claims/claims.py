@@ -116,10 +116,10 @@ class ClaimsPanel(Panel):
         super().set_seen(is_seen)
 
     def _ask_own(self) -> None:
-        document, trace = self.store.document, self.store.trace
+        document, trace = self.store.document, self.store.current_trace
         if not document.claims:
             self._own.clear()
-        elif trace is not None and trace.experiment is document.experiment:
+        elif trace is not None:
             self._own.ask(OwnAsked(trace, document.view, document.claims))
 
     def _ask_group(self) -> None:
@@ -168,11 +168,12 @@ class ClaimsPanel(Panel):
 
     def _show_now(self) -> None:
         """Say whether the open claim holds in the document that it opened, as that is edited."""
-        judged, trace, opened = self.detail.judged, self.store.trace, self._opened
-        if judged is None or trace is None or opened is None or opened[0] != judged.step.id:
+        judged, opened = self.detail.judged, self._opened
+        if judged is None or self.store.trace is None or opened is None or opened[0] != judged.step.id:
             self.detail.now.hide()
             return
-        if trace.experiment is self.store.experiment:  # else its numbers are on their way
+        trace = self.store.current_trace
+        if trace is not None:  # else it is on its way
             self.detail.now.set_verdict(holds_in(judged.step.claim, scope_now(trace, opened[1])))
             self.detail.now.show()
 

@@ -13,6 +13,7 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.panels.compare.shown import Comparison
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import transition_ms
@@ -20,6 +21,11 @@ from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Option
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import _
+from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.titles import site_label
+from attnviz.model.spec.document import Document
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import Trace
 
 ONE_LINE_FROM = 1180
 """Width from which all controls stand in one line."""
@@ -93,17 +99,28 @@ class Controls(QWidget):
             else:
                 self._second.addWidget(choice)
 
-    def set_heads(self, count: int, chosen: int) -> None:
-        """Offer the heads of B."""
-        title = _("Head {number}")
-        self.head.set_options([(str(at), title.format(number=at + 1), "") for at in range(count)])
-        self.head.set_value(str(chosen))
+    def show_comparison(self, shown: Comparison) -> None:
+        """Show the controls of the chosen kind of comparison."""
+        has_a = shown.is_own and shown.is_pinned
+        for widget in self.of_own:
+            widget.setVisible(has_a)
+        for choice in self.places:
+            choice.setVisible(choice.isVisibleTo(self) and has_a)
+        compared = shown.compared
+        self.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
+        self.export.setVisible(shown.own is not None)
 
-    def set_choices(self, combo: Combo, options: Sequence[Option], chosen: str) -> None:
-        """Offer other options and show the chosen one; a single option needs no control."""
-        combo.set_options(options)
-        combo.set_value(chosen)
-        combo.setVisible(len(options) > 1)
+    def offer_places(self, trace: Trace, document: Document) -> None:
+        """Offer the layers, heads and stages of B; a single one needs no control."""
+        site = trace.shown(document.site)
+        stage = site.shown_stage(document.view.stage)
+        names = site_names(trace.experiment)
+        _offer(self.site, [(name, site_label(trace.experiment, name), "") for name in names], document.site)
+        _offer(self.stage, [(id_, _(STAGE_BY_ID[id_].title), "") for id_ in site.stages], stage)
+        n_heads, title = site.experiment.heads.n_heads, _("Head {number}")
+        heads = [(str(at), title.format(number=at + 1), "") for at in range(n_heads)]
+        _offer(self.head, heads, str(min(document.view.head, n_heads - 1)))
+        self.head.setVisible(n_heads > 1 and STAGE_BY_ID[stage].per_head)
 
     def say_blink(self) -> None:
         """Enable blinking, unless motion is reduced."""
@@ -148,6 +165,12 @@ class Controls(QWidget):
             combo.set_tooltip(name)
         self.align.set_options([(row.id, _(row.title), _(row.hint)) for row in ALIGNMENTS])
         self.say_blink()
+
+
+def _offer(combo: Combo, options: Sequence[Option], chosen: str) -> None:
+    combo.set_options(options)
+    combo.set_value(chosen)
+    combo.setVisible(len(options) > 1)
 
 
 def _button(name: str) -> Button:

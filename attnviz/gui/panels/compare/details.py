@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.panels.compare.changes import ChangeRows
 from attnviz.gui.panels.compare.differs import Differs
 from attnviz.gui.panels.compare.next_bars import NextBars
+from attnviz.gui.panels.compare.shown import Comparison
+from attnviz.gui.panels.compare.texts import differing
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import _
-from attnviz.study.contrast.contrast import Change
+from attnviz.model.spec.experiment import Experiment
+
+if TYPE_CHECKING:
+    from attnviz.engines.why_not import Compared
 
 HEIGHT = 176
 """Pixels of the details below the maps."""
@@ -64,27 +70,31 @@ class Details(QWidget):
         self._is_beside = is_beside
         self._show_sections()
 
-    def set_changes(self, changes: Sequence[Change]) -> None:
-        """Show the greatest changes; without any, their section is hidden."""
+    def show_comparison(self, shown: Comparison) -> None:
+        """Show the changes, and what differs with the next tokens, or the sentence of a prepared row."""
+        self.name_sections(shown.is_own)
+        changes = () if shown.picture is None else shown.picture.changes
         self.changes.set_changes(changes)
         self._has_changes = bool(changes)
+        self._has_next = shown.own is not None and bool(shown.own.next_tokens)
+        self.differs.setVisible(shown.is_own)
+        self.sentence.setHidden(shown.is_own)
+        self._buttons_row.setHidden(shown.is_own)
         self._show_sections()
+        if shown.own is not None:
+            self.differs.set_lines(*differing(shown.own))
+            self.next.set_tokens(shown.own.next_tokens)
+        elif not shown.is_own:
+            self._show_prepared(shown)
 
-    def show_own(self, has_next: bool) -> None:
-        """Show the sections of a comparison of one's own."""
-        self.sentence.hide()
-        self._buttons_row.hide()
-        self.differs.show()
-        self._has_next = has_next
-        self._show_sections()
-
-    def show_prepared(self) -> None:
-        """Show the sections of a prepared comparison."""
-        self.sentence.show()
-        self._buttons_row.show()
-        self.differs.hide()
-        self._has_next = False
-        self._show_sections()
+    def _show_prepared(self, shown: Comparison) -> None:
+        text = shown.reason if shown.compared is None else shown.compared.sentence()
+        self.sentence.setText(text)
+        self.sentence.setToolTip(plain_tooltip(text))
+        for index, button in enumerate(self.open.values()):
+            button.setVisible(shown.compared is not None)
+            if shown.compared is not None:
+                _offer(button, shown.compared, index, shown.document.experiment)
 
     def _show_sections(self) -> None:
         self._sections[1].setVisible(self._has_changes and not self._is_beside)
@@ -127,3 +137,17 @@ class Details(QWidget):
         column.addWidget(self._titles[index])
         column.addWidget(clear_scroll(inner, sideways=False), 1)
         return section
+
+
+def _offer(button: Button, compared: Compared, index: int, present: Experiment) -> None:
+    """Offer to open this side as the document, if it is a different one."""
+    if not compared.row.opens[index]:
+        reason = _("No experiment computes this: it has no weights.")
+    elif compared.documents[index] == present:
+        reason = _("This side is the document.")
+    else:
+        reason = ""
+    button.setEnabled(not reason)
+    button.setToolTip(plain_tooltip(reason or _("Open this side as the document (undoable)")))
+    caption = _((compared.row.left, compared.row.right)[index])
+    button.setAccessibleName(_("Open {side} as the document").format(side=caption))

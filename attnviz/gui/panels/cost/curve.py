@@ -12,9 +12,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QResizeEvent
 
 from attnviz.core.cost import stack as cost_stack
-from attnviz.core.cost.curves import Counts, counts
 from attnviz.core.cost.lines import rounded, total
-from attnviz.core.cost.stack import Stack
+from attnviz.core.cost.stack import Counts, Stack, counts
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import LIGHT, Theme, head_color
 from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question

@@ -179,23 +179,23 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
 
 
-def timings(size: Size, found: tuple[Timed, ...] | None) -> tuple[Line, ...]:
+def timings(size: Size, timed: tuple[Timed, ...] | None) -> tuple[Line, ...]:
     """The times of the three implementations; a request to measure where they are missing."""
     title = _("Causal attention, {n} tokens, {heads} heads of {d_head} features, float32")
     named = title.format(n=f"{size.n:,}", heads=size.heads, d_head=size.d_head)
     lines = [Line(named, kind="title")]
     for row in IMPLEMENTATIONS:
-        one = next((one for one in found or () if one.implementation is row), None)
+        one = next((one for one in timed or () if one.implementation is row), None)
         if one is not None:
             threads = ngettext("{n} thread", "{n} threads", one.threads).format(n=one.threads)
             lines.append(Line(_(row.title), "", threads, round(one.seconds * NANO), "ns", "total"))
-        elif found is not None or row.omits(size):
+        elif timed is not None or row.omits(size):
             why = _("{title}: not timed at this size, or its package is missing")
             lines.append(Line(why.format(title=_(row.title)), kind="note"))
         lines.append(Line(_(row.hint), kind="note"))
-    if found:
+    if timed:
         same = _("Median of interleaved calls. The outputs differ by at most {difference}.")
-        lines.append(Line(same.format(difference=f"{max(o.difference for o in found):.0e}"), kind="note"))
+        lines.append(Line(same.format(difference=f"{max(o.difference for o in timed):.0e}"), kind="note"))
     return tuple(lines)
 
 

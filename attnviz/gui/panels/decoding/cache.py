@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import QEvent, QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
@@ -17,7 +15,7 @@ from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
-from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.look.words import composed, plain_tooltip, says
 from attnviz.gui.panels.decoding.counts import grouped, plain_label
 from attnviz.gui.panels.decoding.errors import ErrorTable
 from attnviz.gui.panels.decoding.links import shown_step_site
@@ -55,7 +53,7 @@ class CachePanel(DecodingPart):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        kinds = [(row.id, row.title, partial(_with_source, row.hint, row.source)) for row in CACHES]
+        kinds = [(row.id, row.title, composed("{} · {}".format, row.hint, row.source)) for row in CACHES]
         self._kind = says(Segmented(()), id="decode_cache_kind", name=N_("Cache type"), options=kinds)
         self._kind.changed.connect(self._on_kind)
         self._bits = Segmented([("8", "8", ""), ("4", "4", "")])
@@ -264,7 +262,3 @@ class CachePanel(DecodingPart):
 def _cache_of(decoded: Decoded) -> Cache:
     writing = decoded.decoding.experiment.writing
     return FullCache() if writing is None else writing.cache
-
-
-def _with_source(hint: str, source: str) -> str:
-    return f"{_(hint)} · {_(source)}"

@@ -123,9 +123,9 @@ def verdict(decoded: Decoded) -> Verdict:
     is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
     if is_exact:
         return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
-    found = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
+    errors = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
     text = _("approximate: max |Δ| = {worst}, in probabilities {p}")
-    return Verdict("approximate", text.format(worst=worst, p=number(max(found, default=0.0), 3)), stages)
+    return Verdict("approximate", text.format(worst=worst, p=number(max(errors, default=0.0), 3)), stages)
 
 
 def _beside_size(decoded: Decoded, worst: str) -> str:
@@ -205,16 +205,16 @@ def plain_label(id_: str, words: Words = "", tip: Words = "") -> QLabel:
 
 def _worst_stages(decoded: Decoded) -> list[str]:
     """Each stage with its difference; with several attentions, the worst stage of each."""
-    found = decoded.differences
+    differences = decoded.differences
     if len(places(decoded.decoding.experiment)) == 1:
-        return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in found.items()]
+        return [_stage_line(_(STAGE_BY_ID[stage].title), worst) for stage, worst in differences.items()]
     worst_of: dict[str, str] = {}
-    for name in found:
+    for name in differences:
         site = name.rpartition(".")[0]
-        if site not in worst_of or found[name] > found[worst_of[site]]:
+        if site not in worst_of or differences[name] > differences[worst_of[site]]:
             worst_of[site] = name
     return [
-        _stage_line(_site_and_stage(decoded.decoding.experiment, name), found[name])
+        _stage_line(_site_and_stage(decoded.decoding.experiment, name), differences[name])
         for name in worst_of.values()
     ]
 

@@ -67,12 +67,12 @@ class ErrorTable(QWidget):
         site, full = step.site(name), decoded.full[name]
         rows = decoded.stored[name]
         for place, kept in zip(("first", "second"), rows, strict=False):
-            found = kept.up_to(site.seen)
+            stored = kept.up_to(site.seen)
             self._show(
                 place,
                 _("{name} as stored").format(name=KEPT[kept.name]),
-                (found.greatest, found.rms, found.half_step),
-                self._kept_words(decoded, found),
+                (stored.greatest, stored.rms, stored.half_step),
+                self._kept_words(decoded, stored),
             )
         has_bound = any(not np.isnan(kept.half_steps).all() for kept in rows)
         self._titles["bound"].setVisible(has_bound)
@@ -93,20 +93,20 @@ class ErrorTable(QWidget):
         self._titles["bound"].hide()
         self._given_up.hide()
 
-    def _kept_words(self, decoded: Decoded, found: StoredError) -> str:
+    def _kept_words(self, decoded: Decoded, stored: StoredError) -> str:
         """Place of the greatest error, and the two numbers there."""
-        token = names_of(decoded.decoding).label(decoded.decoding.steps[found.position].token)
+        token = names_of(decoded.decoding).label(decoded.decoding.steps[stored.position].token)
         text = _(
             "Largest difference of stored and computed values in all rows so far: position "
             "{position}, “{token}”, head {head}, feature {feature}, computed {made}, read {read}"
         )
         return text.format(
-            position=found.position,
+            position=stored.position,
             token=isolated(token),
-            head=found.head + 1,
-            feature=found.feature,
-            made=number(found.made, 6),
-            read=number(found.read, 6),
+            head=stored.head + 1,
+            feature=stored.feature,
+            made=number(stored.made, 6),
+            read=number(stored.read, 6),
         )
 
     def _show_given_up(self, site: SiteStep, share: float, head: int) -> None:

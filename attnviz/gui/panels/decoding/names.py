@@ -66,10 +66,10 @@ _names: WeakKeyDictionary[Decoding, Names] = WeakKeyDictionary()
 
 def names_of(decoding: Decoding) -> Names:
     """The names of a decoding's tokens, cached for its life."""
-    found = _names.get(decoding)
-    if found is None:
-        found = _names[decoding] = Names(decoding)
-    return found
+    names = _names.get(decoding)
+    if names is None:
+        names = _names[decoding] = Names(decoding)
+    return names
 
 
 def written_tokens(decoding: Decoding) -> list[str]:

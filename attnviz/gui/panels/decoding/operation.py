@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
@@ -11,13 +10,13 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from attnviz.errors import Message
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import composed, says
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.grip import Grip, gap_at, place_in
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.edit.generation import operation_value, with_value
 from attnviz.model.fields import field_at
 from attnviz.model.spec.sampling import SAMPLING_OPERATIONS, Operation, SamplingOperation
@@ -45,9 +44,9 @@ class OperationRow(QWidget):
         self._operation: Operation = row.fresh
         self._place, self._count = -1, 0
         self.setObjectName(f"operation_{row.id}")
-        found = field_at(f"sampling.{row.id}.{row.field}")
-        assert found is not None and found.field.usual is not None
-        lowest, highest = found.bounds
+        described = field_at(f"sampling.{row.id}.{row.field}")
+        assert described is not None and described.field.usual is not None
+        lowest, highest = described.bounds
         self.earlier, self.later = self._arrow(Qt.ArrowType.UpArrow), self._arrow(Qt.ArrowType.DownArrow)
         title = Message(row.title)
         self.grip = says(
@@ -60,17 +59,17 @@ class OperationRow(QWidget):
         says(self.earlier, id=f"earlier_{row.id}", name=name, tip=True)
         name = Message("Apply later: {operation}", operation=title)
         says(self.later, id=f"later_{row.id}", name=name, tip=True)
-        hint = partial(_hint, row)
+        hint = composed("{} · {} · {}".format, row.description, row.formula, row.source)
         self.toggle = says(Toggle(""), row.title, id=f"switch_{row.id}", tip=hint)
         self.toggle.setMinimumWidth(_NAME_PX)
         self.toggle.changed.connect(self._on_switched)
         self.slider = SliderField(
             "",
             operation_value(row.fresh),
-            *found.field.usual,
-            default=found.field.normal,
-            decimals=found.field.digits,
-            integer=found.kind is int,
+            *described.field.usual,
+            default=described.field.normal,
+            decimals=described.field.digits,
+            integer=described.kind is int,
             lowest=lowest,
             highest=highest,
         )
@@ -255,7 +254,3 @@ class OperationList(QWidget):
                 self._order.insertWidget(place, row)
         for before, after in zip(wanted, wanted[1:], strict=False):
             QWidget.setTabOrder(before.slider.number, after.earlier)
-
-
-def _hint(row: SamplingOperation) -> str:
-    return f"{_(row.description)} · {_(row.formula)} · {_(row.source)}"

@@ -133,7 +133,7 @@ class SamplingPanel(DecodingPart):
             return
         step, experiment = decoded.decoding.steps[self.step], self.store.experiment
         try:
-            found = shaped(sampling_of(experiment), step.logits, seen_ids(decoded, self.step))
+            distributions = shaped(sampling_of(experiment), step.logits, seen_ids(decoded, self.step))
             one = drawn_after(decoded, self.step, experiment)
         except ValueError as error:  # logits that are NaN have no distribution
             self._bars.hide()
@@ -142,24 +142,24 @@ class SamplingPanel(DecodingPart):
             return
         names, drawn = decoded.decoding.vocabulary, one.id
         # Where the softmax of the read-out and that of the logits differ, it is by rounding alone.
-        order = np.argsort(-found[0].probabilities, kind="stable")
+        order = np.argsort(-distributions[0].probabilities, kind="stable")
         shown = order[:MOST_ROWS]
         if drawn not in shown:
             shown = np.append(shown[:-1], drawn)
         label = names_of(decoded.decoding)
         rows = [DistributionRow(label.label(names[i]), label.described(names[i]), i == drawn) for i in shown]
-        applied = [OPERATION_OF[type(one.operation)] for one in found[1:]]
+        applied = [OPERATION_OF[type(one.operation)] for one in distributions[1:]]
         model = DistributionColumn(_("model"), _("model"), _("The model's own distribution"))
         columns = [model, *(_column(row) for row in applied)]
-        values = np.stack([one.probabilities[shown] for one in found], axis=1)
+        values = np.stack([one.probabilities[shown] for one in distributions], axis=1)
         self._titles.set_columns(columns)
-        self._bars.set_distributions(rows, columns, values, _removed(found, shown))
+        self._bars.set_distributions(rows, columns, values, _removed(distributions, shown))
         self._rows_scroll.setMinimumWidth(self._bars.minimumSizeHint().width())
         self._turn()
         rank = int(np.flatnonzero(order == drawn)[0]) + 1
-        probability = number(float(found[-1].probabilities[drawn]), 4)
+        probability = number(float(distributions[-1].probabilities[drawn]), 4)
         text = one.words.format(token=isolated(label.label(names[drawn])), p=probability, rank=rank)
-        left = int(np.isfinite(found[-1].logits).sum())
+        left = int(np.isfinite(distributions[-1].logits).sum())
         full = number(self._bars.full, 2)
         more = _("{left} of {n} kept · full bar {full}").format(left=left, n=len(names), full=full)
         self._drawn.set_line(f"{text} · {more}")
@@ -292,6 +292,6 @@ def _column(row: SamplingOperation) -> DistributionColumn:
     return DistributionColumn(_(row.title), _(row.short), words, can_move=True)
 
 
-def _removed(found: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _removed(distributions: tuple[Shaped, ...], shown: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Excluded tokens of each distribution, (token, distribution)."""
-    return np.stack([np.isneginf(one.logits[shown]) for one in found], axis=1)
+    return np.stack([np.isneginf(one.logits[shown]) for one in distributions], axis=1)

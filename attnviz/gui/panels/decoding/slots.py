@@ -142,7 +142,7 @@ class SlotMap(Control):
         Evicted slots have no shape of their own: they take the rest of the line.
         """
         x, y, lowest = 0.0, 0.0, 0.0
-        found: list[list[QRectF]] = []
+        squares: list[list[QRectF]] = []
         for group in self._groups:
             room = self.width() - (x if group.slots[0].state == "evicted" else 0)
             across = max(min(len(group.slots), int(room // size)), 1)
@@ -151,10 +151,10 @@ class SlotMap(Control):
                 x, y = 0.0, lowest + 4
             top = y + _TITLE_PX
             places = [divmod(index, across) for index in range(len(group.slots))]
-            found.append([QRectF(x + c * size, top + r * size, size - 1, size - 1) for r, c in places])
+            squares.append([QRectF(x + c * size, top + r * size, size - 1, size - 1) for r, c in places])
             lowest = max(lowest, top + lines * size)
             x += width + _BETWEEN
-        return found, lowest
+        return squares, lowest
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

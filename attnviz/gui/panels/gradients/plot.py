@@ -62,8 +62,8 @@ class CurvePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
 
     @staticmethod
     def _heights(row: GradientCurve, line: Line) -> tuple[np.ndarray, ...]:
-        found = line.slopes()
-        return tuple(row.heights(values) for values in (found.median, found.low, found.high))
+        slopes = line.slopes()
+        return tuple(row.heights(values) for values in (slopes.median, slopes.low, slopes.high))
 
     def set_point(self, point: Point | None) -> None:
         """Mark the document."""

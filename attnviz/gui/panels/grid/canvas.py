@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import (
-    QColor,
-    QFontMetricsF,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QPixmap,
-    QResizeEvent,
-)
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPen, QPixmap, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.color_maps import Kind
@@ -319,8 +311,8 @@ class GridCanvas(Canvas):
         self._arrange()
 
     def place_at(self, point: QPointF) -> Place | None:
-        found = self._layout.at(point)
-        return None if found is None else self._head_at(*found)
+        cell = self._layout.at(point)
+        return None if cell is None else self._head_at(*cell)
 
     def walked(self, across: int, down: int) -> Place | None:
         if not self._blocks:

@@ -219,8 +219,8 @@ class GridPanel(Panel):
 
     def _ends(self, is_signed: bool) -> tuple[float, float]:
         """One range over all tiles that arrived."""
-        found = [levels(tile.values, "global", is_signed, tile.hidden) for tile in self.tiles.values()]
-        return min(low for low, _high in found), max(high for _low, high in found)
+        ends = [levels(tile.values, "global", is_signed, tile.hidden) for tile in self.tiles.values()]
+        return min(low for low, _high in ends), max(high for _low, high in ends)
 
     @Slot()
     def _show_frames(self) -> None:
@@ -264,11 +264,11 @@ class GridPanel(Panel):
 
     def _orders_by(self, scores: dict[Place, float]) -> dict[tuple[int, int], tuple[int, ...]]:
         """The heads of each layer, those with the largest scores first."""
-        found = {}
+        orders = {}
         for group, layer, n_heads in self.heads.sites.values():
             values = tuple(scores.get((group, layer, head), math.nan) for head in range(n_heads))
-            found[group, layer] = ordered(values, BY_SCORE, n_heads)
-        return found
+            orders[group, layer] = ordered(values, BY_SCORE, n_heads)
+        return orders
 
     def _supports(self) -> dict[Place, float]:
         """Support of the logit by each head; a negative one works against it."""
@@ -339,15 +339,15 @@ class GridPanel(Panel):
 
     def _said_found(self, place: Place | None) -> str:
         """The searched weight of one head, else the greatest of all; or the heads of the searched name."""
-        matching, found = self._matching(), self._found()
+        matching, best_of = self._matching(), self._found()
         if matching:
             chosen = [matching[place]] if place in matching else list(matching.values())
             return enumerated([self._title(*one) for one in chosen[: sentences.MOST_NAMED]])
-        best = max(found, key=lambda one: found[one].weight, default=None)
-        place = place if place in found else best
+        best = max(best_of, key=lambda one: best_of[one].weight, default=None)
+        place = place if place in best_of else best
         if place is None or self._trace is None:
             return _("The text has no such tokens.")
-        return sentences.of_found(found[place], self._trace, self._title)
+        return sentences.of_found(best_of[place], self._trace, self._title)
 
     def _title(self, site: str, head: int) -> str:
         experiment = self.store.experiment if self._trace is None else self._trace.experiment
@@ -382,12 +382,12 @@ class GridPanel(Panel):
     @Slot()
     def _on_best(self) -> None:
         """Go to the head with the greatest weight, and lock its cell."""
-        matching, found = self._matching(), self._search.result
+        matching, hits = self._matching(), self._search.result
         if matching:
             site, head = next(iter(matching.values()))
             self.store.look(site=site, head=head)
-        elif found:
-            best = max(found, key=lambda one: one.weight)
+        elif hits:
+            best = max(hits, key=lambda one: one.weight)
             stage = raw_map_of(score_stages(at(self.store.experiment, best.site)))
             cell = Cell(stage, best.query, best.key, best.head, best.site)
             self.store.look(site=best.site, head=best.head, query=best.query, stage=stage, locked=cell)

@@ -39,11 +39,11 @@ class Heads:
         heads = {name: trace.site(name).experiment.heads for name in trace.sites}
         sites = {
             place.name: (group, layer, heads[place.name].n_heads)
-            for group, found in enumerate(own)
-            for layer, place in enumerate(found.places)
+            for group, stack in enumerate(own)
+            for layer, place in enumerate(stack.places)
         }
         off = {(*sites[name][:2], head) for name in sites for head in heads[name].off}
-        return cls(sites, tuple((found.stack, found.kind) for found in own), frozenset(off))
+        return cls(sites, tuple((stack.stack, stack.kind) for stack in own), frozenset(off))
 
     @property
     def count(self) -> int:
@@ -74,5 +74,5 @@ class Heads:
 
     def placed(self, values: Iterable[tuple[str, int, One]]) -> dict[Place, One]:
         """Values of heads, (site, head, value), by their places."""
-        found = {self.place(site, head): value for site, head, value in values}
-        return {place: value for place, value in found.items() if place is not None}
+        placed = {self.place(site, head): value for site, head, value in values}
+        return {place: value for place, value in placed.items() if place is not None}

@@ -59,11 +59,11 @@ class SearchAsked:
 
 def search(asked: SearchAsked, check: Progress) -> tuple[Found, ...]:
     """The greatest weight of each head at the wanted places."""
-    found = list[Found]()
+    hits = list[Found]()
     for name in asked.trace.sites:
         check()
-        found += searching.search(asked.trace.site(name), asked.wanted)
-    return tuple(found)
+        hits += searching.search(asked.trace.site(name), asked.wanted)
+    return tuple(hits)
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,9 @@ def of_effects(effects: Effects, trace: Trace, only: tuple[str, int] | None, nam
     )
 
 
-def of_found(found: Found, trace: Trace, named: Named) -> str:
+def of_found(hit: Found, trace: Trace, named: Named) -> str:
     """The head, the two words and the weight between them."""
-    site = trace.site(found.site)
-    query, key = site.names("query")[found.query], site.names("key")[found.key]
-    words = f"{isolated(visible(query))} → {isolated(visible(key))} {number(found.weight, 3)}"
-    return f"{named(found.site, found.head)} · {words}"
+    site = trace.site(hit.site)
+    query, key = site.names("query")[hit.query], site.names("key")[hit.key]
+    words = f"{isolated(visible(query))} → {isolated(visible(key))} {number(hit.weight, 3)}"
+    return f"{named(hit.site, hit.head)} · {words}"

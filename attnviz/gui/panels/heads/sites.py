@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.phrases import with_remark
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import composed, says
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
@@ -45,7 +43,7 @@ class SiteChooser(QWidget):
             (0, self._before, "‹", "site_before", N_("Previous layer"), "PgUp"),
             (2, self._after, "›", "site_after", N_("Next layer"), "PgDown"),
         ):
-            says(button, id=id_, name=name, tip=partial(_with_key, name, key)).setText(text)
+            says(button, id=id_, name=name, tip=composed(with_remark, name, key)).setText(text)
             button.setAutoRaise(True)
             button.setFixedWidth(ARROW)
             row.insertWidget(place, button)
@@ -108,7 +106,3 @@ class SiteChooser(QWidget):
         names = site_names(self._store.experiment)
         index = names.index(self._store.document.site) + step
         self._store.look(site=names[min(max(index, 0), len(names) - 1)])
-
-
-def _with_key(name: str, key: str) -> str:
-    return with_remark(_(name), key)

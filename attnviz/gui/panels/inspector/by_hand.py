@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QSizePolicy, QToolButton, QWidget
 
 from attnviz.core.phrases import named
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import composed, says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.elided_label import ElidedLabel
@@ -43,7 +41,7 @@ class ByHand(QWidget):
         self._store = store
         self._cell: Cell | None = None
         self._computed = 0.0
-        operations = [(id_, SIGNS[id_], partial(_told, title, hint)) for id_, title, hint in OPERATIONS]
+        operations = [(id_, SIGNS[id_], composed(named, title, hint)) for id_, title, hint in OPERATIONS]
         self._operation = Segmented((), "set")
         says(self._operation, id="by_hand_operation", name=N_("Operation by hand"), options=operations)
         self._operation.changed.connect(self._on_operation)
@@ -103,20 +101,20 @@ class ByHand(QWidget):
         """Begin with the edit that a newly locked cell has, of the cell itself or of its row."""
         site = self._store.attention
         for extent in ("cell", "row"):
-            found = find_edit(site, self._edit(cell, extent, 0.0))
-            if found is not None:
+            edit = find_edit(site, self._edit(cell, extent, 0.0))
+            if edit is not None:
                 self._extent.set_value(extent)
-                self._operation.set_value(found.operation)
+                self._operation.set_value(edit.operation)
                 return
         self._extent.set_value("cell")
         self._operation.set_value("set")
 
     def _show_edit(self, site: SiteTrace, cell: Cell) -> None:
-        found = self._found()
-        self._remove.setVisible(found is not None)
-        if found is not None:
-            self._operation.set_value(found.operation)
-            self._number.set_value(found.at(cell.column))
+        edit = self._found()
+        self._remove.setVisible(edit is not None)
+        if edit is not None:
+            self._operation.set_value(edit.operation)
+            self._number.set_value(edit.at(cell.column))
         else:
             stands = Reading(site).number(cell)
             operation: Operation = self._operation.value()  # type: ignore[assignment]
@@ -181,10 +179,6 @@ class ByHand(QWidget):
 
     @Slot()
     def _on_remove(self) -> None:
-        found = self._found()
-        if found is not None:
-            self._store.edit_here(take_edit, found)
-
-
-def _told(title: str, hint: str) -> str:
-    return named(_(title), _(hint))
+        edit = self._found()
+        if edit is not None:
+            self._store.edit_here(take_edit, edit)

@@ -18,7 +18,7 @@ from attnviz.gui.widgets.tone import Tone, set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _
 from attnviz.study.claims.scope import Scope, holds, value_of
-from attnviz.study.lessons.answers import answer_of, is_close
+from attnviz.study.lessons.judging import answer_of, is_close
 from attnviz.study.lessons.lesson import Step, Words
 from attnviz.study.lessons.markup import markup
 
@@ -124,12 +124,12 @@ class Question(Card):
         if step.choose:
             return self._judged_choice(step, scope)
         value = value_of(step.predict, scope)
-        said, found = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
+        said, right = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
         if not said.strip():
-            return "", _("It is {value}.").format(value=found)
+            return "", _("It is {value}.").format(value=right)
         if is_close(answer_of(said), value, step.tolerance):
-            return "right", _("Right: it is {value}.").format(value=found)
-        return "error", _("Not quite: it is {value}.").format(value=found)
+            return "right", _("Right: it is {value}.").format(value=right)
+        return "error", _("Not quite: it is {value}.").format(value=right)
 
     def _judged_choice(self, step: Step, scope: Scope) -> tuple[Tone, str]:
         right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)

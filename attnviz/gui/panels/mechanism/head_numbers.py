@@ -65,10 +65,10 @@ class HeadNumbers(QWidget):
         self._rest.setText(_("first {n} of {all} heads").format(n=MOST_HEADS, all=len(values)))
 
     def _add(self, head: int) -> None:
-        found = field_at(self._path)
-        assert found is not None
+        described = field_at(self._path)
+        assert described is not None
         label = says(QLabel(), Message("head {head}", head=head + 1))
-        box = DragNumber(decimals=found.field.digits, step=found.field.step)
+        box = DragNumber(decimals=described.field.digits, step=described.field.step)
         says(box, id=f"{self._name}_{head}", name=Message(self._spoken, head=head + 1))
         Mark(self._store, box, f"{self._path}[{head}]")
         box.changed.connect(partial(self._on_changed, head))

@@ -115,14 +115,14 @@ class HeadsSection(Section):
         return f"{name} · {heads.n_heads} q · {heads.n_kv_heads} kv"
 
     def _number(self, field: Literal["n_heads", "d_head"], most: int) -> Number[Site]:
-        made: Number[Site] = row(
+        number: Number[Site] = row(
             f"heads.{field}",
             name=f"{field}_field",
             edit=lambda e, n: self._with_heads(e, field, n),
             maximum=most,
             from_start=True,
         )
-        return made
+        return number
 
     def _with_heads(self, site: Site, name: Literal["n_heads", "d_head"], n: int) -> Site:
         if self._link.value() and _is_linked(site):
@@ -175,19 +175,19 @@ class HeadsSection(Section):
         self._note_seen(new.attention)
         super().on_document(old, new)
         heads = new.attention.heads
-        found = group_counts(heads.n_heads)
-        if found != self._counts:
-            self._counts = found
-            options = [(str(d), str(d), "") for d in found]
-            is_few = len(found) <= SEGMENTS
+        counts = group_counts(heads.n_heads)
+        if counts != self._counts:
+            self._counts = counts
+            options = [(str(d), str(d), "") for d in counts]
+            is_few = len(counts) <= SEGMENTS
             self._few.set_options(options if is_few else [])
             self._many.set_options(options)
             self._few.setVisible(is_few)
             self._many.setVisible(not is_few)
         for control in (self._few, self._many):
             control.set_value(str(heads.n_kv_heads))
-        for count in found:
-            shown = self._few if len(found) <= SEGMENTS else self._many
+        for count in counts:
+            shown = self._few if len(counts) <= SEGMENTS else self._many
             reason = reason_in_words(_why_not_shared(new.attention, count))
             shown.set_option_unavailable(str(count), reason)
         self.latent.on_document(old, new)

@@ -35,6 +35,7 @@ from attnviz.i18n import N_
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.parts import Heads
+from attnviz.model.spec.site import Site
 
 Numbers = NDArray[np.float64]
 
@@ -163,7 +164,7 @@ class LatentPicture(Control):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.retranslate()
 
-    def set_attention(self, attention: Attention, shapes: LatentShapes, head: int, itemsize: int) -> None:
+    def set_attention(self, attention: Site, shapes: LatentShapes, head: int, itemsize: int) -> None:
         """Draw this attention, its numbers to come; `itemsize` bytes are kept of each number."""
         numbers = self._shown.numbers if self._shown is not None and self._shown.shapes == shapes else {}
         kept, expanded = cached_numbers(attention) * itemsize, expanded_numbers(attention) * itemsize
@@ -264,8 +265,8 @@ class LatentPicture(Control):
         rows = {
             strip: _normalised(shown.numbers.get((strip.stage, strip.head)), strip.size) for strip in strips
         }
-        found = [row for row in rows.values() if row is not None]
-        image = to_image(np.concatenate(found)[None, :], "diverging", theme) if found else QImage()
+        known = [row for row in rows.values() if row is not None]
+        image = to_image(np.concatenate(known)[None, :], "diverging", theme) if known else QImage()
         painter.setBrush(Qt.BrushStyle.NoBrush)
         at = 0
         for strip, row in rows.items():
@@ -332,11 +333,11 @@ class LatentPicture(Control):
         return next((strip for strip in strips if strip.rect.contains(point)), None)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        strip, found = self.strip_at(event.position()), None
+        strip, pointed = self.strip_at(event.position()), None
         if strip is not None:
             share = (event.position().x() - strip.rect.left()) / strip.rect.width()
-            found = strip.stage, min(int(share * strip.size), strip.size - 1), strip.head
-        self.hovered.emit(found)
+            pointed = strip.stage, min(int(share * strip.size), strip.size - 1), strip.head
+        self.hovered.emit(pointed)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit(None)

@@ -25,12 +25,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.tone import Tone
 from attnviz.i18n import N_, _
-from attnviz.model.edit.latent import (
-    latent_written_out,
-    set_latent_norm,
-    set_latent_size,
-    set_latent_weights,
-)
+from attnviz.model.edit.latent import latent_written_out, set_latent_norm, set_latent_size, set_latent_weights
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
 from attnviz.model.positions import changes
 from attnviz.model.provenance import tokens_of
@@ -66,10 +61,10 @@ def _set_query_latent(site: Site, is_on: bool) -> Site:
 
 
 def _width(name: str) -> Slider[Site]:
-    made: Slider[Site] = row(
+    slider: Slider[Site] = row(
         f"latent.{name}", edit=lambda e, size: set_latent_size(e, **{name: int(size)}), from_start=True
     )
-    return made
+    return slider
 
 
 FIELDS = (
@@ -136,8 +131,8 @@ class LatentForm(QWidget):
             return
         stages = store.site.stages if store.trace is not None else ()
         is_there = "latent" in stages
-        made = "latent_projected" if "latent_projected" in stages else "latent"
-        source = inputs(made, stages)[0] if is_there else "tokens_embedded"
+        compressed = "latent_projected" if "latent_projected" in stages else "latent"
+        source = inputs(compressed, stages)[0] if is_there else "tokens_embedded"
         key = as_read("k", stages) if is_there else "k"
         shapes = LatentShapes.of(attention, attention.d_keys, source, key)
         itemsize = ITEMSIZE[attention.dtype]
@@ -155,29 +150,29 @@ class LatentForm(QWidget):
         """The key position that is drawn: under the mouse, locked, or that of the view's query."""
         focus, n_keys = self._store.focus, self._store.attention.n_keys
         queries, keys = ((), ()) if focus is None else tokens_of(focus)
-        found = (keys or queries or (self._store.document.view.query,))[0]
-        return min(found, n_keys - 1)
+        token = (keys or queries or (self._store.document.view.query,))[0]
+        return min(token, n_keys - 1)
 
     def _numbers(self, shapes: LatentShapes) -> dict[tuple[str, int], Any]:
         site = self._store.site
         token = min(self.token(), site.experiment.n_keys - 1)  # the numbers may be a frame old
         row = slice(token, token + 1)
-        found = {}
+        numbers = {}
         for stage in (shapes.source, "latent", *(("rope_key",) if "rope_key" in site.stages else ())):
-            found[stage, 0] = site.window(stage, 0, row)[0].astype(np.float64)
+            numbers[stage, 0] = site.window(stage, 0, row)[0].astype(np.float64)
         for head in range(min(site.shape("v")[0], MOST_HEADS)):
             for stage in (shapes.key, "v"):
-                found[stage, head] = site.window(stage, head, row)[0].astype(np.float64)
-        return found
+                numbers[stage, head] = site.window(stage, head, row)[0].astype(np.float64)
+        return numbers
 
     @Slot(object)
-    def _on_hovered(self, found: tuple[str, int, int] | None) -> None:
+    def _on_hovered(self, pointed: tuple[str, int, int] | None) -> None:
         """Light the number under the mouse in every panel."""
         store = self._store
-        if found is None or store.trace is None or found[0] not in store.site.stages:
+        if pointed is None or store.trace is None or pointed[0] not in store.site.stages:
             store.set_hover(None)
             return
-        stage, feature, head = found
+        stage, feature, head = pointed
         store.set_hover(Cell(stage, self.token(), feature, head))
 
     def _norm_slots(self) -> tuple[NormSlot[Site], ...]:

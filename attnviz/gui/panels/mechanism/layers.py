@@ -37,10 +37,11 @@ from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.fields import field_at
 from attnviz.model.sites.sites import place_of, places, shown_site
 from attnviz.model.spec.attention import Layer
-from attnviz.model.spec.block import EmbeddingProjection, Norm
+from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
+from attnviz.model.spec.vocabulary import EmbeddingProjection
 
 NormField = Literal["embedding_norm", "final_norm", "encoder_norm", "encoder_embedding_norm"]
 
@@ -219,10 +220,10 @@ class LayersSection(Section):
         here = place_of(self.store.experiment, self.store.document.site)
         if not self.store.edit(edit, here.name):
             return
-        found = [
+        alike = [
             place
             for place in places(self.store.experiment)
             if (place.stack == "encoder") == (here.stack == "encoder") and place.kind == here.kind
         ]
-        wanted = found[min(here.layer + step, len(found) - 1)].name if found else ""
+        wanted = alike[min(here.layer + step, len(alike) - 1)].name if alike else ""
         self.store.look(site=shown_site(self.store.experiment, wanted))

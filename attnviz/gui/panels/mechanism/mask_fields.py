@@ -24,8 +24,8 @@ def _longer(site: Site) -> int:
 
 
 def _row(field: FieldRow) -> FormField[Site]:
-    made: FormField[Site] = row(field.path) if field.kind is int else positions(field.path, _longer)
-    return made
+    form_field: FormField[Site] = row(field.path) if field.kind is int else positions(field.path, _longer)
+    return form_field
 
 
 PADDED = positions("masks.padding.tokens", lambda site: site.n_keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Generic
 
 from PySide6.QtCore import Qt
@@ -15,14 +14,14 @@ from attnviz.errors import Message
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.forms.subject import S, Subject
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import composed, says
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.breaking_line import BreakingLine
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_
 from attnviz.model.edit.block import LastSeen, drawn_bias, drawn_gain, norm_of_kind
 from attnviz.model.errors.titles import reason_in_words
 from attnviz.model.fields import field_at
@@ -76,14 +75,14 @@ class NormLine(QWidget, Generic[S]):
             Toggle(""),
             N_("gain"),
             id=f"{slot.id}_gain_toggle",
-            name=partial(_of, slot.label, N_("gain")),
+            name=composed(named, slot.label, N_("gain")),
             tip=N_("Multiplies every feature by a number, initialised near 1; off: ones"),
         )
         self.bias = says(
             Toggle(""),
             N_("bias"),
             id=f"{slot.id}_bias_toggle",
-            name=partial(_of, slot.label, N_("bias")),
+            name=composed(named, slot.label, N_("bias")),
             tip=N_("Adds a number to every feature, initialised near 0; off: zeros"),
         )
         self._numbers = BreakingLine()
@@ -151,9 +150,9 @@ class NormLine(QWidget, Generic[S]):
 
 
 def _beside(*widgets: QWidget) -> QWidget:
-    made = QWidget()
-    in_row(made, *widgets, spacing=GRID)
-    return made
+    room = QWidget()
+    in_row(room, *widgets, spacing=GRID)
+    return room
 
 
 def _with(norm: Norm | None, **fields: Any) -> Norm | None:
@@ -162,7 +161,3 @@ def _with(norm: Norm | None, **fields: Any) -> Norm | None:
         return None
     kept = {name: getattr(norm, name) for name in norm.__struct_fields__}
     return Norm(**(kept | fields))
-
-
-def _of(norm: str, part: str) -> str:
-    return named(_(norm), _(part))

@@ -27,8 +27,9 @@ from attnviz.model.positions import POSITIONS, n_rotated, rotation
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import DrawnTable, values_beside_latent
+from attnviz.model.spec.positions import values_beside_latent
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable
 from attnviz.model.spec.value import Refusal
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -147,7 +148,7 @@ class PositionSection(Section):
         return " · ".join(parts)
 
     def _scaling_choice(self) -> Choice[Site]:
-        made: Choice[Site] = row(
+        choice: Choice[Site] = row(
             "position.scaling",
             Choice,
             name="rope_scaling_choice",
@@ -157,10 +158,10 @@ class PositionSection(Section):
             why_not=lambda e, id_: SCALING_KINDS[id_].beside_base(e.position.base),
             as_list=True,
         )
-        return made
+        return choice
 
     def _table_choice(self) -> Choice[Site]:
-        made: Choice[Site] = row(
+        choice: Choice[Site] = row(
             "position.table",
             Choice,
             name="position_table_segmented",
@@ -172,7 +173,7 @@ class PositionSection(Section):
                 ("explicit", N_("explicit"), N_("The present values, stored in the document")),
             ),
         )
-        return made
+        return choice
 
     def on_document(self, old: Document | None, new: Document) -> None:
         position: Any = new.attention.position

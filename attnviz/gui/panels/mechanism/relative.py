@@ -12,8 +12,9 @@ from attnviz.gui.forms.paths import row
 from attnviz.i18n import N_, _
 from attnviz.model.edit.switching import scale_value, set_span
 from attnviz.model.fields import field_at
-from attnviz.model.spec.positions import Deberta, DrawnTable
+from attnviz.model.spec.positions import Deberta
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable
 
 FARTHEST, MOST_BUCKETS = 1_000_000, 1024
 
@@ -32,13 +33,13 @@ def _set_deberta_seed(site: Site, seed: int) -> Site:
 
 def _deviation(name: str, table: str) -> Slider[Site]:
     """The row of a table's standard deviation, which is called as the table is."""
-    found = field_at(f"position.{table}")
-    assert found is not None
-    said = found.field
-    made: Slider[Site] = row(
+    described = field_at(f"position.{table}")
+    assert described is not None
+    said = described.field
+    slider: Slider[Site] = row(
         f"position.{table}.std", name=name, label=said.title, hint=said.hint, default=0.5
     )
-    return made
+    return slider
 
 
 RELATIVE_FIELDS: tuple[FormField[Site], ...] = (

@@ -123,9 +123,9 @@ class Section(Control):
         self.complete()
         rows: list[Any] = self.content.findChildren(Row)
         marks: list[Any] = self.content.findChildren(Mark)
-        found = [(len(row.field.path), row) for row in rows if row.is_about(path)]
-        found += [(max(map(len, mark.paths())), mark.control) for mark in marks if mark.is_about(path)]
-        return max(found, key=lambda one: one[0])[1] if found else None
+        controls = [(len(row.field.path), row) for row in rows if row.is_about(path)]
+        controls += [(max(map(len, mark.paths())), mark.control) for mark in marks if mark.is_about(path)]
+        return max(controls, key=lambda one: one[0])[1] if controls else None
 
     def on_document(self, old: Document | None, new: Document) -> None:
         """The experiment changed; `old` is None if everything must be shown again."""

@@ -12,8 +12,9 @@ from attnviz.model.edit.paths import putting
 from attnviz.model.edit.switching import set_buckets
 from attnviz.model.operands.matrices import table_array
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.positions import DrawnTable, T5Buckets, WrittenTable
+from attnviz.model.spec.positions import T5Buckets
 from attnviz.model.spec.site import Site
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 
 LONGEST = 100_000
 MOST_BUCKETS = 1024

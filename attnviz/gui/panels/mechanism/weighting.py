@@ -7,7 +7,7 @@ from attnviz.gui.panels.mechanism.dropout import dropout_rows
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.i18n import N_, _
-from attnviz.model.edit.differential import set_differential
+from attnviz.model.edit.edits import set_differential
 from attnviz.model.edit.switching import set_normaliser, set_sink, set_sinks
 from attnviz.model.normalisers import NORMALISERS
 from attnviz.model.operands.matrices import sinks_array

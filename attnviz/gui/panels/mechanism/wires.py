@@ -147,7 +147,7 @@ class HeadWires(Control):
             for head, dot in enumerate(self._wiring.dots)
             if abs(dot.x() - point.x()) <= reach and abs(dot.y() - point.y()) <= reach
         ]
-        return min(distances, key=lambda found: found[1])[0] if distances else -1
+        return min(distances, key=lambda measured: measured[1])[0] if distances else -1
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._preview(self.head_at(event.position()))

@@ -112,11 +112,11 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
     @Slot()
     def show_answer(self) -> None:
         self.picture.show_answer(self.store.document, self.answer)
-        found, of = self.answer.result, self.answer.of
-        if found is not None and of is not None:
+        patched, of = self.answer.result, self.answer.of
+        if patched is not None and of is not None:
             token, against = (
                 None if one is None else isolated(shown_token(of.experiment.vocabulary, one))
-                for one in (found.target.token, found.target.against)
+                for one in (patched.target.token, patched.target.against)
             )
             self._answer.setPlaceholderText(token or "")
             self._against.setPlaceholderText(_("none") if against is None else against)

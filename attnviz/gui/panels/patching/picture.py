@@ -79,22 +79,22 @@ class PatchPicture(QWidget):
     @Slot(object)
     def _say(self, at: At | None) -> None:
         """The share of a cell, or both targets."""
-        found, of = self._found, self._of
-        if found is None or of is None:
+        patched, of = self._found, self._of
+        if patched is None or of is None:
             return
         if at is None:
-            target, against = _named(of, found.target.token), found.target.against
+            target, against = _named(of, patched.target.token), patched.target.against
             sentence = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
             self._says.set_line(
                 sentence.format(
                     target=target if against is None else f"{target} − {_named(of, against)}",
-                    clean=number(found.clean, 3),
-                    corrupted=number(found.corrupted, 3),
+                    clean=number(patched.clean, 3),
+                    corrupted=number(patched.corrupted, 3),
                 )
             )
             return
         site, row = self.rows[at[0]]
-        shares = found.values[site].reshape(-1, of.experiment.n_queries)
+        shares = patched.values[site].reshape(-1, of.experiment.n_queries)
         said = _("{site}, “{token}”: {stage} of the clean text recovers {share}").format(
             site=site_label(of.experiment, site)
             + (f" · {_('head {head}').format(head=row + 1)}" if len(shares) > 1 else ""),

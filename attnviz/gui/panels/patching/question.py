@@ -60,7 +60,7 @@ def compute(asked: Question, check: Progress) -> Recovered:
     from attnviz.study.patching import patch
     from attnviz.study.target import Target
 
-    found = patch(
+    patched = patch(
         asked.clean_experiment(),
         asked.experiment,
         Target(asked.answer, asked.against or None) if asked.answer else None,
@@ -70,6 +70,6 @@ def compute(asked: Question, check: Progress) -> Recovered:
         device=asked.subject.device,
         check=check,
     )
-    if found.clean == found.corrupted:
+    if patched.clean == patched.corrupted:
         raise InputError(Message("The two texts must have different answers; both have the same one."))
-    return found
+    return patched

@@ -22,14 +22,14 @@ Run = tuple[str, ...]
 
 def runs(stages: Sequence[str], folded: Iterable[str]) -> tuple[Run, ...]:
     """The places of the strip: neighbours that are folded share one."""
-    hidden, made, is_open = set(folded), list[Run](), False
+    hidden, parted, is_open = set(folded), list[Run](), False
     for stage in stages:
         if stage in hidden and is_open:
-            made[-1] = (*made[-1], stage)
+            parted[-1] = (*parted[-1], stage)
         else:
-            made.append((stage,))
+            parted.append((stage,))
         is_open = stage in hidden
-    return tuple(made)
+    return tuple(parted)
 
 
 def fold(

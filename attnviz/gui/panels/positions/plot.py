@@ -104,8 +104,8 @@ class DistancePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
 
     def _fit(self) -> None:
         """All curves in sight; the range is set here, since pyqtgraph's own would subsample."""
-        found = [values[np.isfinite(values)] for values in (_drawable(c.values) for c in self._curves)]
-        values = np.concatenate([*found, np.zeros(0)])
+        parts = [values[np.isfinite(values)] for values in (_drawable(c.values) for c in self._curves)]
+        values = np.concatenate([*parts, np.zeros(0)])
         low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
         room = 0.06 * (high - low) or 0.5
         reach = float(self._distances[-1]) if self._distances.size else 1.0

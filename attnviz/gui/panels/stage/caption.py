@@ -150,8 +150,9 @@ class DocumentCaption(Caption):
         if self._store.trace is None:
             return 0
         site = self._store.site
-        weights = site.window(site.raw_map, query_head(site.experiment, self._store.document.view))
-        return int(weights[min(query, len(weights) - 1)].argmax())
+        head = query_head(site.experiment, self._store.document.view)
+        row = min(query, site.experiment.n_queries - 1)
+        return int(site.window(site.raw_map, head, slice(row, row + 1))[0].argmax())
 
     @Slot()
     def _on_open(self) -> None:

@@ -18,8 +18,8 @@ from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.gradient import Target, cell_at, located
-from attnviz.model.sites.axes import head_and_token
 from attnviz.model.sites.sites import at
+from attnviz.model.sites.stages import head_and_token
 from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID

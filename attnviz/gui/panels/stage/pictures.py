@@ -17,7 +17,7 @@ from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.links import word_lines
-from attnviz.model.sites.axes import has_names
+from attnviz.model.sites.stages import has_names
 from attnviz.model.stages import STAGE_BY_ID
 
 

@@ -69,7 +69,7 @@ class Side(QWidget):
         query = _query(site, view, focus)
         weights = shares_of(site.stages)
         head = shown_head(site.experiment, view, weights)
-        values, hidden = site.window(weights, head)[query], site.hatched(weights, head)
+        values, hidden = site.matrix(weights, head)[query], site.hatched(weights, head)
         first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
         part = slice(first, first + MOST_BARS)
         blocked = () if hidden is None else tuple(hidden[query][part].nonzero()[0].tolist())

@@ -12,16 +12,9 @@ from PySide6.QtGui import QImage
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.levels import RANGE_BY_ID, levels, normalise
+from attnviz.core.matrix import AnyMatrix, windows
 from attnviz.core.overview import reduced
-from attnviz.gui.look.colors import (
-    BLOCKED,
-    MINUS_INF,
-    PLUS_INF,
-    Indices,
-    furthest,
-    pool,
-    to_indices,
-)
+from attnviz.gui.look.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, furthest, pool, to_indices
 from attnviz.gui.widgets.heat.kept_numbers import kept
 
 Cell = tuple[int, int]
@@ -44,7 +37,7 @@ class HeatContent:
     cells have a mark in a corner.
     """
 
-    values: NDArray[np.floating]
+    values: AnyMatrix
     row_labels: tuple[str, ...]
     column_labels: tuple[str, ...]
     row_color: str
@@ -122,8 +115,17 @@ def color_kind(signed: bool, range_id: str) -> Kind:
     return "diverging" if signed or range_id == "symmetric" else "sequential"
 
 
+def same_numbers(one: AnyMatrix | None, other: AnyMatrix | None) -> bool:
+    """True if both are the same object, or arrays with the same numbers; a NaN equals a NaN."""
+    if one is other:
+        return True
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return False
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
 def cell_indices(
-    values: NDArray[np.floating],
+    values: AnyMatrix,
     signed: bool,
     range_id: str,
     ends: tuple[float, float] | None = None,
@@ -132,11 +134,15 @@ def cell_indices(
     """Colour bytes of `values` (rows, columns), marks included, and the ends of the range that was used."""
     used = levels(values, range_id, signed, blocked) if ends is None else ends
     indices = np.empty(values.shape, np.uint8)
-    step = max(1, BLOCK_CELLS // max(1, values.shape[1]))
-    for start in range(0, values.shape[0], step):  # intermediate arrays stay in a core's cache
-        part = slice(start, start + step)
+    for part, window in windows(values, BLOCK_CELLS):  # intermediate arrays stay in a core's cache
         hidden = None if blocked is None else blocked[part]
-        indices[part] = to_indices(normalise(values[part], range_id, used, signed, hidden))
+        indices[part] = to_indices(normalise(window, range_id, used, signed, hidden))
+        _mark(indices[part], window, hidden)
+    return indices, used
+
+
+def _mark(indices: Indices, values: NDArray[np.floating], blocked: NDArray[np.bool_] | None) -> None:
+    """Write the bytes of infinite and of blocked cells over their colours."""
     is_finite = not values.size or bool(np.isfinite(values.max()) and np.isfinite(values.min()))
     if not is_finite:
         indices[values == np.inf] = PLUS_INF
@@ -145,7 +151,6 @@ def cell_indices(
         # The NaN of a fully masked row is shown: it is the effect of the mask.
         has_nan = not is_finite and bool(np.isnan(values.max()))
         indices[blocked & ~np.isnan(values) if has_nan else blocked] = BLOCKED
-    return indices, used
 
 
 def colored(content: HeatContent) -> tuple[Indices, tuple[float, float]]:
@@ -177,9 +182,9 @@ def pooled_indices(
     """
     kind = color_kind(signed, range_id)
     if max(factors) > 1 and values.size and range_id != "row":
-        found = _pooled_first(values, kind, range_id, signed, factors, ends, blocked)
-        if found is not None:
-            return found
+        indices = _pooled_first(values, kind, range_id, signed, factors, ends, blocked)
+        if indices is not None:
+            return indices
     return pool(cell_indices(values, signed, range_id, ends, blocked)[0], factors, kind)
 
 
@@ -210,9 +215,9 @@ def _pooled_first(
     if not is_finite or (blocked is not None and math.isnan(values.min())):  # a NaN below a mask is shown
         return None
     used = levels(kept, range_id, signed) if ends is None else ends
-    found = to_indices(normalise(kept, range_id, used, signed))
+    indices = to_indices(normalise(kept, range_id, used, signed))
     if is_diverging:
-        found = furthest(found[:rows], found[rows:])
+        indices = furthest(indices[:rows], indices[rows:])
     if blocked is not None:
-        found[reduced(np.logical_and, blocked, factors)] = BLOCKED
-    return found
+        indices[reduced(np.logical_and, blocked, factors)] = BLOCKED
+    return indices

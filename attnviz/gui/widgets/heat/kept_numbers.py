@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
+
+from attnviz.core.matrix import AnyMatrix
 
 Result = TypeVar("Result")
 
-_KEPT: dict[int, tuple[ref[NDArray[Any]], dict[Hashable, object]]] = {}
+_KEPT: dict[int, tuple[ref[AnyMatrix], dict[Hashable, object]]] = {}
 """By the identity of an array: the array, weakly, and its results."""
 
 
-def kept(values: NDArray[np.floating], key: Hashable, compute: Callable[[], Result]) -> Result:
+def kept(values: AnyMatrix, key: Hashable, compute: Callable[[], Result]) -> Result:
     """The result `key` of an array that nobody can write to, computed once; of another one, each time."""
-    if values.flags.writeable:
+    if isinstance(values, np.ndarray) and values.flags.writeable:
         return compute()
     entry = _KEPT.get(id(values))
     if entry is None or entry[0]() is not values:

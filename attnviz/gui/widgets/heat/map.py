@@ -1,13 +1,14 @@
 """The heat map: a matrix whose cells can be read, pointed at, reached by keys, and painted on.
 
 Pointer, wheel and keys share the zoom, the cursor and the stroke; `paint` paints.
+
+Over 500 lines because Qt delivers all events of a widget to one class.
 """
 
 from __future__ import annotations
 
 import html
 
-import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
@@ -30,7 +31,7 @@ from attnviz.core.text import visible
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import RING_PX
 from attnviz.gui.widgets.heat.color_bar import ColorBar
-from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight
+from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Cell, HeatContent, Highlight, same_numbers
 from attnviz.gui.widgets.heat.hatch import device_scale, is_vector
 from attnviz.gui.widgets.heat.kept_picture import KeptPicture
 from attnviz.gui.widgets.heat.layout import Geometry, cells_between
@@ -471,7 +472,7 @@ class HeatMap(QWidget):
     def _leave_tooltip(self, content: HeatContent) -> None:
         """Hide the exact value of a cell once the numbers are others."""
         if QToolTip.isVisible() and QToolTip.text() == self._tooltip:
-            if not np.array_equal(content.values, self.content.values, equal_nan=True):
+            if not same_numbers(content.values, self.content.values):
                 QToolTip.hideText()
 
     @Slot(QPointF)

@@ -13,6 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from attnviz.core.color_maps import Kind
+from attnviz.core.matrix import AnyMatrix
 from attnviz.core.text import numbers as formatted
 from attnviz.gui.look.colors import (
     BLOCKED,
@@ -123,7 +124,7 @@ def draw_edited(
 def draw_numbers(
     painter: QPainter,
     geometry: Geometry,
-    values: NDArray[np.floating],
+    values: AnyMatrix,
     indices: Indices,
     kind: Kind,
     theme: Theme,
@@ -163,10 +164,10 @@ def _by_ink(
     bytes_shown: Indices, is_wanted: NDArray[np.bool_], kind: Kind, theme: Theme
 ) -> dict[str, list[int]]:
     """Wanted cells grouped by the ink of their text: changing the pen for every number is slow."""
-    ink_of, found = _inks(kind, theme), defaultdict[str, list[int]](list)
+    ink_of, cells = _inks(kind, theme), defaultdict[str, list[int]](list)
     for i, byte in zip(np.flatnonzero(is_wanted).tolist(), bytes_shown[is_wanted].tolist(), strict=True):
-        found[ink_of[byte]].append(i)
-    return found
+        cells[ink_of[byte]].append(i)
+    return cells
 
 
 @lru_cache(maxsize=8)
@@ -182,19 +183,19 @@ def fitting_texts(numbers: list[float], characters: int) -> list[str]:
     A long one beside a number a thousand times larger is `NEAR_ZERO`, so that one long exponent, as gradients
     have, costs the others nothing; without numbers in every cell, those that show seem to be all.
     """
-    found: list[str] = []
+    fitting: list[str] = []
     fewest = len(numbers) + 1
     most = max(1, min(3, characters - 2))  # “0.0” is two characters longer than its decimals
     for digits in range(most, 0, -1):
         texts = formatted(numbers, digits)
         n_long = sum(len(text) > characters for text in texts)
         if n_long < fewest:
-            found, fewest = texts, n_long
+            fitting, fewest = texts, n_long
         if fewest == 0:
-            return found
+            return fitting
     least = LEAST_SHARE * max((abs(value) for value in numbers if math.isfinite(value)), default=0.0)
     replaced = [
         NEAR_ZERO if len(text) > characters and abs(value) < least else text
-        for value, text in zip(numbers, found, strict=True)
+        for value, text in zip(numbers, fitting, strict=True)
     ]
     return replaced if all(len(text) <= characters for text in replaced) else [""] * len(numbers)

@@ -6,21 +6,19 @@ highlight changes with every move of the pointer and is drawn over a cached pict
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QFont, QPainter
 
 from attnviz.core.levels import RANGE_BY_ID, row_levels
+from attnviz.core.matrix import windows
 from attnviz.core.ranges import runs
 from attnviz.core.text import visible
 from attnviz.gui.look.colors import BLOCKED, NAN, Indices
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, TEXT_PX
 from attnviz.gui.widgets.heat.color_bar import ColorScale
-from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, colored
+from attnviz.gui.widgets.heat.content import Cell, HeatContent, Highlight, colored, same_numbers
 from attnviz.gui.widgets.heat.labels import (
     Labels,
     across_label_at,
@@ -329,18 +327,16 @@ def _are_colored_alike(one: HeatContent, other: HeatContent) -> bool:
     if one.levels is None or one.levels != other.levels:
         return False
     given = (one.range_id, one.signed, one.transposed) == (other.range_id, other.signed, other.transposed)
-    return given and _are_equal(one.blocked, other.blocked) and _are_equal(one.values, other.values)
-
-
-def _are_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+    return given and same_numbers(one.blocked, other.blocked) and same_numbers(one.values, other.values)
 
 
 def _beyond(content: HeatContent, ends: tuple[float, float]) -> tuple[bool, bool]:
     """True for each of `ends` beyond which finite cells lie, in a range that leaves cells out."""
-    if not RANGE_BY_ID[content.range_id].clips:
-        return False, False
-    kept = np.isfinite(content.values)
-    if content.blocked is not None:
-        kept &= ~content.blocked
-    return bool(((content.values < ends[0]) & kept).any()), bool(((content.values > ends[1]) & kept).any())
+    below = above = False
+    for part, values in windows(content.values) if RANGE_BY_ID[content.range_id].clips else ():
+        kept = np.isfinite(values)
+        if content.blocked is not None:
+            kept &= ~content.blocked[part]
+        below = below or bool(((values < ends[0]) & kept).any())
+        above = above or bool(((values > ends[1]) & kept).any())
+    return below, above

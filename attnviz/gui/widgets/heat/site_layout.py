@@ -84,8 +84,8 @@ def arrange(sizes: tuple[MapSizes, ...], width: int, height: int, band: int) -> 
     Captions are beside the maps and cells are wide if everything, including labels, fits into `width`;
     otherwise captions are below, and the maps scroll.
     """
-    found = tuple(_arranged(sizes, height, band, *style) for style in STYLES)
-    fitting = tuple(one for one in found if one.width <= width) or found[-1:]
+    arranged = tuple(_arranged(sizes, height, band, *style) for style in STYLES)
+    fitting = tuple(one for one in arranged if one.width <= width) or arranged[-1:]
     return next((one for one in fitting if one.has_labels), fitting[0])
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.core.levels import Ends
+from attnviz.core.matrix import AnyMatrix, by_rows, column_means, column_sums
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import LIGHT, Theme
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight, colored
@@ -19,8 +20,8 @@ from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import range_ends, range_name
-from attnviz.model.sites.axes import has_names
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
@@ -40,7 +41,7 @@ def stage_content(
     is_mean = head is None and shows_mean(site, view, stage)
     head = shown_head(site.experiment, view, stage) if head is None else head
     hidden = site.hatched(stage, None if is_mean else head)
-    values = site.mean(stage) if is_mean else site.window(stage, head)
+    values = site.mean(stage) if is_mean else site.matrix(stage, head)
     on_rows, on_columns = row.axes[-2:]
     range_id = view.range_of(stage)
     is_shared = site.has_shares(stage) and row.score_shaped
@@ -59,7 +60,7 @@ def stage_content(
         range_id=range_id,
         range_name=range_name(stage, range_id, is_mean=is_mean),
         levels=kept(values, ("ends", stage, range_id, is_mean, head), ends),
-        row_sums=kept(values, "row sums", lambda: values.sum(axis=1)) if site.has_shares(stage) else None,
+        row_sums=kept(values, "row sums", partial(_row_sums, values)) if site.has_shares(stage) else None,
         column_means=kept(values, "column means", partial(_column_means, values)) if is_shared else None,
         chosen=tuple(key for key in view.keys if key < values.shape[1]) if is_shared else (),
         title=stage_title(site, view, stage),
@@ -76,14 +77,21 @@ def prepare(site: SiteTrace, view: View, stage: str) -> None:
     colored(stage_content(site, view, stage, LIGHT))
 
 
-def _column_means(values: NDArray[np.floating]) -> NDArray[np.floating]:
+def _row_sums(values: AnyMatrix) -> NDArray[np.floating]:
+    return by_rows(lambda rows: rows.sum(axis=1), values)
+
+
+def _column_means(values: AnyMatrix) -> NDArray[np.floating]:
     """Mean of each column over the rows that are not NaN: those of fully masked queries may be."""
-    means = values.mean(axis=0)
-    return np.nan_to_num(values).sum(axis=0) / max(1, _whole_rows(values)) if np.isnan(means).any() else means
+    means = column_means(values)
+    if not np.isnan(means).any():
+        return means
+    whole = np.count_nonzero(~by_rows(_has_nan, values))
+    return column_sums(values, of=np.nan_to_num) / max(1, int(whole))
 
 
-def _whole_rows(values: NDArray[np.floating]) -> int:
-    return int(np.count_nonzero(~np.isnan(values).any(axis=1)))
+def _has_nan(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
+    return np.asarray(np.isnan(rows).any(axis=1))
 
 
 def stage_title(site: SiteTrace, view: View, stage: str) -> str:

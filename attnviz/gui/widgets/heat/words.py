@@ -7,7 +7,8 @@ import io
 
 import numpy as np
 
-from attnviz.core.entropy import effective_count, entropy_bits
+from attnviz.core.head_measures import effective_count, entropy_bits
+from attnviz.core.matrix import windows
 from attnviz.core.phrases import enumerated
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import isolated, number, spreadsheet_text, visible
@@ -30,9 +31,10 @@ def table_text(content: HeatContent, check: Check = never_cancelled) -> str:
     table = csv.writer(text, delimiter="\t", lineterminator="\n")
     table.writerow(["", *map(spreadsheet_text, columns)])
     progress = progress_of(check)
-    for index, (label, row) in enumerate(zip(rows, values, strict=True)):
-        progress.at(index / len(values))
-        table.writerow([spreadsheet_text(label), *map(str, row)])
+    for part, window in windows(values):
+        for index, row in enumerate(window, part.start):
+            progress.at(index / len(values))
+            table.writerow([spreadsheet_text(rows[index]), *map(str, row)])
     return text.getvalue()
 
 
@@ -62,7 +64,7 @@ def spread_text(content: HeatContent, row: int) -> str:
 def _share_lines(content: HeatContent, row: int) -> list[str]:
     if not content.chosen:
         return []
-    share = float(content.values[row, list(content.chosen)].sum(dtype=np.float64))
+    share = float(content.values[row][list(content.chosen)].sum(dtype=np.float64))
     named = [isolated(visible(content.column_labels[column])) for column in content.chosen[:_NAMED]]
     more = ["\u2026"] if len(content.chosen) > _NAMED else []
     return [_("To {tokens}: {share}").format(tokens=enumerated((*named, *more)), share=number(share, 4))]
@@ -75,7 +77,7 @@ def received_text(content: HeatContent, column: int) -> str:
     mean = number(float(content.column_means[column]), 4)
     lines.append(_("Mean weight received: {mean}").format(mean=mean))
     if content.blocked is not None and content.blocked[:, column].any():
-        seen = content.values[~content.blocked[:, column], column]
+        seen = content.values[:, column][~content.blocked[:, column]]
         if seen.size:
             of_those = number(float(seen.mean(dtype=np.float64)), 4)
             text = ngettext(

@@ -89,20 +89,20 @@ class GridScene:
 
     def block(self, rows: range, columns: range) -> NDArray[np.float64]:
         """The numbers of some rows and columns, a copy."""
-        found = self.values[rows.start : rows.stop, columns.start : columns.stop].astype(np.float64)
+        numbers = self.values[rows.start : rows.stop, columns.start : columns.stop].astype(np.float64)
         for (row, column), value in self.entered.items():
             if row in rows and column in columns:
-                found[row - rows.start, column - columns.start] = value
-        return found
+                numbers[row - rows.start, column - columns.start] = value
+        return numbers
 
     def largest(self) -> float:
         """The largest finite magnitude; 0 without one."""
         n_rows, n_columns = self.values.shape
-        found, start = 0.0, 0
+        greatest, start = 0.0, 0
         for row in sorted({row for row, _column in self.entered}):
             part = self.block(range(row, row + 1), range(n_columns))
-            found, start = max(found, _largest(self.values[start:row]), _largest(part)), row + 1
-        return max(found, _largest(self.values[start:n_rows]))
+            greatest, start = max(greatest, _largest(self.values[start:row]), _largest(part)), row + 1
+        return max(greatest, _largest(self.values[start:n_rows]))
 
     def text_of(self, value: float) -> str:
         text = self.texts.get(value)

@@ -196,14 +196,14 @@ class ArrowPlot(pg.PlotWidget):
     # --- mouse and keys
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        found = self._near(event.position())
-        if found is None or event.button() != Qt.MouseButton.LeftButton:
+        tip = self._near(event.position())
+        if tip is None or event.button() != Qt.MouseButton.LeftButton:
             super().mousePressEvent(event)
             return
-        self._chosen = found
-        self.tip_clicked.emit(*self._numbered(found))
-        if not self._families[found[0]].fixed:
-            self._held = found
+        self._chosen = tip
+        self.tip_clicked.emit(*self._numbered(tip))
+        if not self._families[tip[0]].fixed:
+            self._held = tip
             self.gesture_started.emit()
         event.accept()
 
@@ -213,9 +213,9 @@ class ArrowPlot(pg.PlotWidget):
             self.tip_moved.emit(*self._numbered(self._held), place.x(), place.y())
             event.accept()
             return
-        found = self._near(event.position())
-        self._hover(found or ("", -1))
-        if event.buttons() != Qt.MouseButton.NoButton or found is None:
+        tip = self._near(event.position())
+        self._hover(tip or ("", -1))
+        if event.buttons() != Qt.MouseButton.NoButton or tip is None:
             super().mouseMoveEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -267,22 +267,22 @@ class ArrowPlot(pg.PlotWidget):
                 *self._numbered(held), float(x) + step[0] * KEY_STEP, float(y) + step[1] * KEY_STEP
             )
 
-    def _hover(self, found: tuple[str, int]) -> None:
-        if found == self._hovered:
+    def _hover(self, tip: tuple[str, int]) -> None:
+        if tip == self._hovered:
             return
-        self._hovered = found
-        family = self._families.get(found[0])
+        self._hovered = tip
+        family = self._families.get(tip[0])
         self.setToolTip(plain_tooltip(family.fixed) if family else "")
         shape = Qt.CursorShape.ArrowCursor
         if family is not None:
             shape = Qt.CursorShape.ForbiddenCursor if family.fixed else Qt.CursorShape.OpenHandCursor
         self.viewport().setCursor(shape)
-        self.tip_hovered.emit(*self._numbered(found))
+        self.tip_hovered.emit(*self._numbered(tip))
 
-    def _numbered(self, found: tuple[str, int]) -> tuple[str, int]:
+    def _numbered(self, tip: tuple[str, int]) -> tuple[str, int]:
         """A tip by its number, as signals carry it."""
-        family = self._families.get(found[0])
-        return found if family is None else (found[0], found[1] + family.start)
+        family = self._families.get(tip[0])
+        return tip if family is None else (tip[0], tip[1] + family.start)
 
     def _near(self, position: QPointF) -> tuple[str, int] | None:
         """The tip within reach; one that can be dragged is preferred to one that cannot."""

@@ -5,16 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetricsF,
-    QPainter,
-    QPainterPath,
-    QPaintEvent,
-    QPen,
-    QPolygonF,
-)
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from attnviz.core.text import visible
@@ -355,10 +346,10 @@ def _turned_length(placed: dict[str, block_layout.Slot], size: int) -> float:
 
 def _widest(placed: dict[str, block_layout.Slot], widths: dict[str, float]) -> dict[int, float]:
     """The largest width in each lane; 0 in a lane without a box."""
-    found = dict.fromkeys(range(block_layout.lane_count(placed)), 0.0)
+    widest = dict.fromkeys(range(block_layout.lane_count(placed)), 0.0)
     for stage, slot in placed.items():
-        found[slot.lane] = max(found[slot.lane], widths[stage])
-    return found
+        widest[slot.lane] = max(widest[slot.lane], widths[stage])
+    return widest
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

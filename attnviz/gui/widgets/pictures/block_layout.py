@@ -48,16 +48,16 @@ def slots(stages: tuple[str, ...]) -> dict[str, Slot]:
     before = {stage for stage in stages[: stages.index("q")] if STAGE_BY_ID[stage].phase == "block"}
     beside = before - {"norm_1"} if "ffn_up" in before else set()
     last_in_lane: dict[int, int] = {}
-    found: dict[str, Slot] = {}
+    placed: dict[str, Slot] = {}
     for stage in stages:
         lane = LAST if stage in beside else LANES.index(STAGE_BY_ID[stage].lane)
-        after = max((found[source].column for source in inputs(stage, stages)), default=-1)
+        after = max((placed[source].column for source in inputs(stage, stages)), default=-1)
         column = max(after, last_in_lane.get(lane, -1)) + 1
         if stage == "memory":
-            column = max(slot.column for slot in found.values() if slot.lane == MIDDLE)
-        found[stage] = Slot(lane, column)
+            column = max(slot.column for slot in placed.values() if slot.lane == MIDDLE)
+        placed[stage] = Slot(lane, column)
         last_in_lane[lane] = column
-    return found
+    return placed
 
 
 def lane_count(placed: dict[str, Slot]) -> int:
@@ -101,7 +101,7 @@ def node(box: QRectF) -> QPointF:
 
 def wires(stages: tuple[str, ...], placed: dict[str, Slot], rects: dict[str, QRectF]) -> tuple[Wire, ...]:
     """All wires of a site, in data-flow order."""
-    found = []
+    routes = []
     for stage in stages:
         read = inputs(stage, stages)
         for index, source in enumerate(read):
@@ -115,8 +115,8 @@ def wires(stages: tuple[str, ...], placed: dict[str, Slot], rects: dict[str, QRe
             else:
                 apart = (placed[source].lane - MIDDLE) * WIRES_APART
                 points = _along(rects[source], end, stage in SUMS, is_far, apart)
-            found.append(Wire(source, stage, points, is_bypass))
-    return tuple(found)
+            routes.append(Wire(source, stage, points, is_bypass))
+    return tuple(routes)
 
 
 def turned_wire(wire: Wire) -> Wire:

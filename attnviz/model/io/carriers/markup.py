@@ -19,8 +19,8 @@ def put_svg(data: bytes, text: str) -> bytes:
 
 def find_svg(data: bytes) -> bytes | None:
     """The text of the record, or None."""
-    found = _SVG.search(data)
-    return None if found is None else found[1]
+    match = _SVG.search(data)
+    return None if match is None else match[1]
 
 
 def put_html(data: bytes, text: str) -> bytes:
@@ -32,5 +32,5 @@ def put_html(data: bytes, text: str) -> bytes:
 
 def find_html(data: bytes) -> bytes | None:
     """The text of the record, or None."""
-    found = _HTML.search(data)
-    return None if found is None else found[1]
+    match = _HTML.search(data)
+    return None if match is None else match[1]

@@ -21,7 +21,7 @@ def find(data: bytes) -> bytes | None:
     """The text of the record, or None. Raises `InputError` for a file that is no notebook."""
     try:
         notebook: Any = json.loads(data)
-        found = notebook["metadata"].get(_KEY)
+        text = notebook["metadata"].get(_KEY)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         raise InputError(Message("The file must be a notebook in JSON.")) from None
-    return found.encode("ascii", "replace") if isinstance(found, str) else None
+    return text.encode("ascii", "replace") if isinstance(text, str) else None

@@ -28,5 +28,5 @@ def put(data: bytes, text: str) -> bytes:
 
 def find(data: bytes) -> bytes | None:
     """The text of the last record, or None."""
-    found = list(_STREAM.finditer(data))
-    return data[found[-1].end() : found[-1].end() + int(found[-1][1])] if found else None
+    streams = list(_STREAM.finditer(data))
+    return data[streams[-1].end() : streams[-1].end() + int(streams[-1][1])] if streams else None

@@ -99,8 +99,8 @@ def unpacked(text: bytes) -> Record:
     names = ("document", "title", "version", "command")
     if not isinstance(fields, dict) or fields.get("format") != FORMAT:
         raise damaged
-    found = [fields.get(name) for name in names]
-    texts = [value for value in found if isinstance(value, str)]
+    values = [fields.get(name) for name in names]
+    texts = [value for value in values if isinstance(value, str)]
     if inflater.unconsumed_tail or len(texts) < len(names):
         raise damaged
     return Record(*texts)

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from attnviz.core.bpe import WORDS, BytePairs, byte_token
+from attnviz.core.bpe import BytePairs
+from attnviz.core.piece_kinds import WORDS, byte_token
 
 BEGIN = "<|begin|>"
 """The token before every text."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.core.progress import Progress
 from attnviz.gui.panels.compare.picture import of_contrast
-from attnviz.gui.panels.compare.requests import OwnAsked, Pinned
+from attnviz.gui.panels.compare.requests import OwnAsked, Pinned, Where
 
 
 @pytest.mark.parametrize("stage", ["weights", "masked", "q"])
@@ -20,8 +23,19 @@ def test_a_comparison_of_gradients_has_those_of_both_sides(stage: str) -> None:
     first = replace(document, experiment=replace(document.experiment, layers=layers))
     traces = [attnviz.run(first), attnviz.run(document)]
     drawn = [attnviz.backward(first, "loss"), attnviz.backward(document, "loss")]
-    asked = OwnAsked(Pinned(first, "numpy", "auto"), document, traces[1], drawn[1], stage, "position", True)
-    found = asked.answer(traces[0], drawn[0]).contrast
+    asked = OwnAsked(
+        pinned=Pinned(first, "numpy", "auto"),
+        drawn=ref(drawn[1]),
+        stage=stage,
+        alignment="position",
+        follows=True,
+        own=Where(document.site, document.view.head),
+        claims=(),
+        document=document,
+        trace=ref(traces[1]),
+        kept=traces[0],
+    )
+    found = asked.answer(Progress(lambda: None)).contrast
     wanted = [of.site(document.site)[stage] for of in drawn]
     wanted = [array[0] if array.ndim == 3 else array for array in wanted]
     np.testing.assert_array_equal(found.first.values, wanted[0])
@@ -29,4 +43,4 @@ def test_a_comparison_of_gradients_has_those_of_both_sides(stage: str) -> None:
     np.testing.assert_array_equal(found.difference, wanted[1] - wanted[0])
     assert found.called.startswith("∂ loss / ∂ ") and found.is_signed
     sheets = of_contrast(found, ("pinned", "now"), document.view).sheets
-    assert {sheet.kind for sheet in sheets} == {"diverging"} and not asked.is_of_values
+    assert {sheet.kind for sheet in sheets} == {"diverging"}

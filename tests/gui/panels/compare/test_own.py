@@ -14,9 +14,11 @@ from msgspec.structs import replace
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QPushButton
 
+from attnviz.errors import Message
 from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.panels.compare.compare import ComparePanel
 from attnviz.gui.panels.compare.maps import SIDES
-from attnviz.gui.panels.compare.panel import OWN, ComparePanel
+from attnviz.gui.panels.compare.shown import OWN
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.link_line import LinkLine
@@ -156,7 +158,7 @@ def test_hover_is_linked_with_the_other_panels_both_ways(make_desk: MakeDesk) ->
 def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
-    first = desk.window.panels["compare"].live.pinned
+    first = desk.window.panels["compare"].pinning.pinned
     assert first is not None
     desk.store.open(load_preset("grouped-query"))
     desk.settle()
@@ -164,11 +166,11 @@ def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_de
     assert says is not None and says.text().startswith(
         "A belongs to “Four tokens, three numbers each”, which has another"
     )
-    assert readout(desk) == "" and desk.window.panels["compare"].live.comparable is None
+    assert readout(desk) == "" and desk.window.panels["compare"].pinning.comparable is None
     desk.store.undo()
     desk.settle()
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
-    assert desk.window.panels["compare"].live.pinned is first, "back in its document, A is compared again"
+    assert desk.window.panels["compare"].pinning.pinned is first, "back in its document, A is compared again"
     desk.store.open(replace(load_preset("toy-attention"), title="over the same tokens"))
     desk.settle()
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
@@ -176,7 +178,7 @@ def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_de
     desk.settle()
     desk.click(next(b for b in panel.findChildren(QPushButton, "empty_state_action") if b.isVisible()))
     desk.settle()
-    assert desk.window.panels["compare"].live.pinned.document.title == load_preset("grouped-query").title
+    assert desk.window.panels["compare"].pinning.pinned.document.title == load_preset("grouped-query").title
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
 
 
@@ -204,16 +206,18 @@ def test_swap_exchanges_both_and_undo_exchanges_them_back(make_desk: MakeDesk) -
     second, shown = desk.store.experiment, values(panel, "difference").copy()
     desk.click(desk.find(QPushButton, "compare_swap"))
     desk.settle()
-    live = desk.window.panels["compare"].live
-    assert desk.store.experiment == first and live.pinned is not None and live.pinned.experiment == second
+    pinning = desk.window.panels["compare"].pinning
+    assert (
+        desk.store.experiment == first and pinning.pinned is not None and pinning.pinned.experiment == second
+    )
     np.testing.assert_array_equal(values(panel, "difference"), -shown)
     desk.store.undo()
     desk.settle()
-    assert desk.store.experiment == second and live.pinned.experiment == first
+    assert desk.store.experiment == second and pinning.pinned.experiment == first
     np.testing.assert_array_equal(values(panel, "difference"), shown)
     desk.store.redo()
     desk.settle()
-    assert desk.store.experiment == first and live.pinned.experiment == second
+    assert desk.store.experiment == first and pinning.pinned.experiment == second
 
 
 def test_swap_over_documents_goes_back_by_undo(make_desk: MakeDesk) -> None:
@@ -223,13 +227,13 @@ def test_swap_over_documents_goes_back_by_undo(make_desk: MakeDesk) -> None:
     desk.settle()
     desk.window.handlers.on_swap()
     desk.settle()
-    live = desk.window.panels["compare"].live
+    pinning = desk.window.panels["compare"].pinning
     assert desk.store.document.title == load_preset("toy-attention").title
-    assert live.pinned is not None and live.pinned.document.title == load_preset("grouped-query").title
+    assert pinning.pinned is not None and pinning.pinned.document.title == load_preset("grouped-query").title
     desk.store.undo()
     desk.settle()
     assert desk.store.document.title == load_preset("grouped-query").title
-    assert live.pinned.document.title == load_preset("toy-attention").title
+    assert pinning.pinned.document.title == load_preset("toy-attention").title
 
 
 def test_a_swapped_state_is_gone_with_its_document(
@@ -241,16 +245,16 @@ def test_a_swapped_state_is_gone_with_its_document(
     desk.settle()
     desk.window.handlers.on_swap()
     desk.settle()
-    live = desk.window.panels["compare"].live
+    pinning = desk.window.panels["compare"].pinning
     desk.store.open(load_preset("grouped-query"))
-    assert live._other is not None  # undo leads back to the swap
+    assert pinning._other is not None  # undo leads back to the swap
     monkeypatch.setattr("attnviz.model.edit.chapters.MOST_CHAPTERS", 1)
-    gone = weakref.ref(live._other.experiment)
+    gone = weakref.ref(pinning._other.experiment)
     desk.store.open(load_preset("dog-bites-man"))
     desk.settle()
     gc.collect()
-    assert live._other is None and gone() is None
-    assert live.pinned is not None and live.pinned.document.title == load_preset("toy-attention").title
+    assert pinning._other is None and gone() is None
+    assert pinning.pinned is not None and pinning.pinned.document.title == load_preset("toy-attention").title
 
 
 def test_a_keeps_its_head_unless_it_follows(make_desk: MakeDesk) -> None:
@@ -335,7 +339,7 @@ def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
     panel = pinned(desk)
     desk.store.open(load_preset("grouped-query"))  # then no panel remembers the trace of A
     desk.settle()
-    kept = desk.window.panels["compare"].live._trace
+    kept = desk.window.panels["compare"].pinning.trace
     assert kept is not None
     gone = weakref.ref(kept)
     del kept
@@ -345,12 +349,12 @@ def test_unpin_gives_the_memory_of_the_trace_back(make_desk: MakeDesk) -> None:
 
 
 def test_a_large_trace_is_not_kept(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("attnviz.gui.panels.compare.live.MOST_KEPT", 16)
+    monkeypatch.setattr("attnviz.gui.panels.compare.requests.MOST_KEPT", 16)
     desk = make_desk("toy-attention")
     panel = pinned(desk)
     change(desk.store, temperature=4.0)
     desk.settle()
-    assert desk.window.panels["compare"].live._trace is None
+    assert desk.window.panels["compare"].pinning.trace is None
     change(desk.store, temperature=5.0)
     desk.settle()
     assert panel.picture is not None and len(panel.picture.changes) > 0
@@ -380,7 +384,7 @@ def test_a_stage_that_a_lacks_is_said_and_other_stages_go_on(make_desk: MakeDesk
     assert action.isVisible() and action.text() == "Compare “scaled”"
     desk.click(action)
     assert desk.store.document.view.stage == "scaled"
-    assert panel.picture is not None and panel._pinned is not None and not action.isVisible()
+    assert panel.picture is not None and panel.pinning.pinned is not None and not action.isVisible()
 
 
 def test_a_reason_is_shown_while_the_numbers_of_a_new_layer_are_on_their_way(make_desk: MakeDesk) -> None:
@@ -390,7 +394,8 @@ def test_a_reason_is_shown_while_the_numbers_of_a_new_layer_are_on_their_way(mak
     desk.settle()
     desk.store.look(site="layers.2.self")
     desk.store.trace = trace
-    panel.show_reason("a reason")
+    panel.own.problem = Message("a reason")
+    panel._draw()
     assert "a reason" in [label.text() for label in panel.findChildren(QLabel)]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from first_layer import change
 from PySide6.QtWidgets import QLabel, QPushButton
 
+from attnviz.errors import Message
 from attnviz.gui.look.words import speak
+from attnviz.gui.panels.compare.compare import ComparePanel
 from attnviz.gui.panels.compare.maps import SIDES
-from attnviz.gui.panels.compare.panel import ComparePanel
 from attnviz.gui.widgets.heat.range_bar import end_text
 from attnviz.i18n import set_language
 from attnviz.model.edit import edits
@@ -60,7 +61,7 @@ def test_it_follows_an_edit_while_it_is_seen_and_rests_while_it_is_not(make_desk
     desk = make_desk("toy-attention")
     panel = panel_of(desk, "both-near-one")
     asked: list[object] = []
-    panel.asked.connect(asked.append)
+    panel.prepared.answered.connect(lambda: asked.append(panel.prepared.of))
     before = values(panel, "left").copy()
     change(desk.store, temperature=3.0)
     desk.settle()
@@ -122,7 +123,8 @@ def test_a_cell_is_lit_in_all_three_and_its_numbers_are_read_out(make_desk: Make
 def test_a_refusal_is_said_in_place_of_the_maps(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = panel_of(desk, "late-mask")
-    panel.show_reason("there is no room")
+    panel.prepared.result, panel.prepared.problem = None, Message("there is no room")
+    panel._draw()
     assert desk.find(QLabel, "compare_sentence").text() == "there is no room"
     assert not any(one.isVisible() for one in panel.maps.values())
     panel.choose("late-mask")
@@ -130,12 +132,14 @@ def test_a_refusal_is_said_in_place_of_the_maps(make_desk: MakeDesk) -> None:
 
 
 def test_an_answer_that_comes_too_late_is_not_drawn(make_desk: MakeDesk) -> None:
-    desk = make_desk("toy-attention")
-    panel = panel_of(desk, "late-mask")
-    old = panel._compared
-    panel_of(desk, "scale")
-    assert old is not None
-    panel.show_compared(old)
+    desk = make_desk("toy-attention", inline=False)
+    panel, drawn = panel_of(desk, "late-mask"), []
+    panel.prepared.answered.connect(lambda: drawn.append(panel.prepared.result.row.id))
+    panel.choose("both-near-one")
+    panel.choose("scale")
+    assert panel.prepared.is_due
+    desk.qtbot.waitUntil(lambda: not panel.prepared.is_due, timeout=WAIT_MS)
+    assert drawn == ["scale"]
     assert "512" in desk.find(QLabel, "compare_sentence").text()
 
 

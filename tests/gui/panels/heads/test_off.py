@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
-from attnviz.gui.panels.heads.panel import HeadsPanel
+from attnviz.gui.panels.heads.heads import HeadsPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.model.edit.edits import toggle_head

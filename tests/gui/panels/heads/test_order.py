@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 import attnviz
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.heads.panel import HeadsPanel
+from attnviz.gui.panels.heads.heads import HeadsPanel
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture
 from attnviz.gui.widgets.combo import Combo
 from attnviz.model.edit.edits import set_heads

@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QStyle, QStyleOptionComboBox, QToolButton
 from pytestqt.qtbot import QtBot
 
-from attnviz.gui.panels.heads.panel import HeadsPanel
+from attnviz.gui.panels.heads.heads import HeadsPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_cross, set_n_encoder_layers, set_n_layers

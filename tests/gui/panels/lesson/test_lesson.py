@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTex
 import attnviz
 from attnviz.gui.export.source import Choice, Leaves, Made
 from attnviz.gui.export.table import EXPORT_BY_ID
-from attnviz.gui.panels.gradients.panel import SHOWN
+from attnviz.gui.panels.gradients.gradients import SHOWN
+from attnviz.gui.panels.lesson.lesson import LessonPanel
 from attnviz.gui.panels.lesson.library import LessonButton
-from attnviz.gui.panels.lesson.panel import LessonPanel
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
@@ -25,7 +25,7 @@ from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
 from attnviz.model.spec.view import Cell
 from attnviz.resources import path
-from attnviz.study.lessons.answers import answer_of
+from attnviz.study.lessons.judging import answer_of
 from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 

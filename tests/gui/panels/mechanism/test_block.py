@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from services import served
 
 import attnviz
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -27,12 +27,13 @@ from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, site_names
-from attnviz.model.spec.block import Block, EmbeddingProjection, Norm, NormPlacement
+from attnviz.model.spec.block import Block, Norm, NormPlacement
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.gate import Gate
 from attnviz.model.spec.parts import PositionTemperature, QKNorm, Seeded, SeededSinks
 from attnviz.model.spec.rows import DrawnRow
+from attnviz.model.spec.vocabulary import EmbeddingProjection
 
 W = TypeVar("W", bound=QWidget)
 FULL = small(block=block("sandwich", after_1=Norm("rms"), after_2=Norm("layer", bias=DrawnRow(6))))

@@ -18,7 +18,7 @@ from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.mechanism.families import FamilyTile
 from attnviz.gui.panels.mechanism.folding import Folding
 from attnviz.gui.panels.mechanism.header import HEIGHT, SectionHeader
-from attnviz.gui.panels.mechanism.panel import SECTIONS, MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import SECTIONS, MechanismPanel
 from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store

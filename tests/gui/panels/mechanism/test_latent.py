@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.mechanism.latent import LatentPicture, Strip
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle

@@ -15,7 +15,7 @@ from attnviz.errors import FieldError, must_be
 from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset

@@ -18,7 +18,7 @@ from services import served
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
@@ -44,18 +44,9 @@ from attnviz.model.spec.parts import (
     SeededVectors,
     Sinusoidal,
 )
-from attnviz.model.spec.positions import (
-    Deberta,
-    DrawnTable,
-    DynamicNtk,
-    Learned,
-    LinearScaling,
-    LongRope,
-    T5Buckets,
-    TransformerXl,
-    WrittenTable,
-    Yarn,
-)
+from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
+from attnviz.model.spec.scalings import DynamicNtk, LinearScaling, LongRope, Yarn
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.spec.view import Cell
 
 W = TypeVar("W", bound=QWidget)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look.words import plain_tooltip
-from attnviz.gui.panels.mechanism.panel import MechanismPanel
+from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.segmented import Segmented
@@ -28,7 +28,7 @@ from attnviz.model.edit.edits import set_embedding_projection
 from attnviz.model.edit.layers import set_cross, set_n_layers
 from attnviz.model.errors.titles import in_words
 from attnviz.model.sites.sites import site_names
-from attnviz.model.spec.block import Block, EmbeddingProjection, FeedForward, Norm
+from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.experiment import Experiment
@@ -38,6 +38,7 @@ from attnviz.model.spec.parts import Heads, Projections, QKNorm, Rope, Seeded, S
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.value import Value
 from attnviz.model.spec.view import View
+from attnviz.model.spec.vocabulary import EmbeddingProjection
 
 Option = tuple[QWidget, Any]
 

@@ -18,14 +18,7 @@ from attnviz.engines.decode.run import Decoding
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import plain_tooltip
-from attnviz.gui.panels.decoding.counts import (
-    COUNTS,
-    MEASURING,
-    NOT_MEASURED,
-    TIME,
-    grouped,
-    plain_label,
-)
+from attnviz.gui.panels.decoding.counts import COUNTS, MEASURING, NOT_MEASURED, TIME, grouped, plain_label
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import places

@@ -108,11 +108,11 @@ class PlayerControls(QWidget):
         decoded = self._store.player.decoded
         if decoded is None:
             return ""
-        made, count = decoded.decoding.steps[step], len(decoded.decoding.steps)
+        reached, count = decoded.decoding.steps[step], len(decoded.decoding.steps)
         text = _("step {step} of {count} · “{token}”")
-        if made.prefill is not None:
+        if reached.prefill is not None:
             text = _("step {step} of {count} · prefill · “{token}”")
-        token = isolated(names_of(decoded.decoding).label(made.token))
+        token = isolated(names_of(decoded.decoding).label(reached.token))
         where = text.format(step=step + 1, count=count, token=token)
         experiment = decoded.decoding.experiment
         site = label_among_several(experiment, shown_step_site(decoded, self._store.document.view.site))

@@ -44,8 +44,8 @@ def probability_then(decoded: Decoded, index: int) -> float | None:
     ids = names_of(decoded.decoding).ids
     if token is None or token not in ids:
         return None
-    found = float(written.probabilities[ids[token]])
-    return found if math.isfinite(found) else None
+    probability = float(written.probabilities[ids[token]])
+    return probability if math.isfinite(probability) else None
 
 
 def _probabilities(decoded: Decoded, step: int, view: View) -> Shade:
@@ -65,10 +65,10 @@ def _weights(decoded: Decoded, step: int, view: View) -> Shade:
         return lambda index: None
     rows = site.weights if site.dropped is None else site.dropped
     row = rows[min(view.head, rows.shape[0] - 1)].tolist()
-    found: Mapping[int, float] = dict(zip(site.key_positions.tolist(), row, strict=True))
+    weights: Mapping[int, float] = dict(zip(site.key_positions.tolist(), row, strict=True))
 
     def shade(index: int) -> float | None:
-        weight = found.get(index)
+        weight = weights.get(index)
         return weight if weight is not None and math.isfinite(weight) else None
 
     return shade

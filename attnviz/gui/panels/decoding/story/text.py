@@ -302,8 +302,8 @@ class StoryText(Control):
         return sum(chip.is_given for chip in self._chips)
 
     def _index_at(self, point: QPoint) -> int:
-        found = (i for i, rect in enumerate(self._rects) if rect.contains(point) and self.is_shown(i))
-        return next(found, -1)
+        under = (i for i, rect in enumerate(self._rects) if rect.contains(point) and self.is_shown(i))
+        return next(under, -1)
 
 
 def _unshaded(_index: int) -> float | None:

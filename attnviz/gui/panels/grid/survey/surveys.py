@@ -22,7 +22,7 @@ from attnviz.i18n import _
 from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
-    from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
+    from attnviz.gui.dialogs.survey import SurveyAsked
     from attnviz.study.survey.plan import Plan
     from attnviz.study.survey.summary import Summary
     from attnviz.study.survey.texts import Text
@@ -124,7 +124,7 @@ class Surveys(QObject):
     @Slot()
     def ask(self) -> None:
         """Ask for the texts and the scores, and begin; the last choices are offered again."""
-        from attnviz.gui.dialogs.survey import ask_survey, check_survey
+        from attnviz.gui.dialogs.survey import SurveyDialog, check_survey
 
         window = front_window()
         try:
@@ -132,10 +132,16 @@ class Surveys(QObject):
         except ValueError as error:
             self._services.status.warn(message_of(error))
             return
-        asked = None if window is None else ask_survey(window, self._asked, self._watch_dialog)
-        if asked is not None:
-            self._asked = asked
-            self.start(asked)
+        if window is None:
+            return
+        dialog = SurveyDialog(window, self._services)
+        dialog.memory_wanted.connect(self._count_memory)
+        self.memory_counted.connect(dialog.show_memory)
+        if self._asked is not None:
+            dialog.take(self._asked)
+        if dialog.ask():
+            self._asked = dialog.asked()
+            self.start(self._asked)
 
     @Slot()
     def ask_file(self) -> None:
@@ -171,10 +177,6 @@ class Surveys(QObject):
     def _question(self, asked: SurveyAsked) -> Question:
         experiment, settings = self._services.store.experiment, self._services.settings
         return Question(asked, self._name, experiment, settings["engine"], settings["device"])
-
-    def _watch_dialog(self, dialog: SurveyDialog) -> None:
-        dialog.memory_wanted.connect(self._count_memory)
-        self.memory_counted.connect(dialog.show_memory)
 
     @Slot(object)
     def _count_memory(self, asked: SurveyAsked) -> None:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter
 
-from attnviz.core.entropy import entropy_bits
+from attnviz.core.head_measures import entropy_bits
 from attnviz.core.label_spacing import nice_step
+from attnviz.core.matrix import by_rows, part_of
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font
 from attnviz.gui.look.theme import Theme
@@ -43,7 +44,10 @@ def spread_strip(geometry: Geometry, content: HeatContent) -> Strip:
 
 def shares(content: HeatContent, rows: slice = slice(None)) -> NDArray[np.float64]:
     """The weight that goes to the chosen columns in each of `rows`."""
-    return content.values[rows, list(content.chosen)].sum(axis=1, dtype=np.float64)
+    chosen = list(content.chosen)
+    return by_rows(
+        lambda part: part[slice(None), chosen].sum(axis=1, dtype=np.float64), part_of(content.values, rows)
+    )
 
 
 def draw_spread(painter: QPainter, geometry: Geometry, content: HeatContent, theme: Theme) -> None:
@@ -56,7 +60,7 @@ def draw_spread(painter: QPainter, geometry: Geometry, content: HeatContent, the
         strip.draw_heading(painter, _heading(len(content.chosen)), content.column_color)
     else:
         most = math.log2(max(2, content.values.shape[1]))
-        strip.draw(painter, entropy_bits(content.values[part]) / most, theme.muted, theme)
+        strip.draw(painter, by_rows(entropy_bits, part_of(content.values, part)) / most, theme.muted, theme)
         strip.draw_heading(painter, _("entropy"), theme.muted)
     _draw_texts(painter, strip, content, theme)
 

@@ -1,0 +1,96 @@
+"""Parts of the menus that are filled when they open: recent files, edits, presets, panels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QMenu
+
+from attnviz.checkpoints.presets import grouped_presets
+from attnviz.core.text import visible
+from attnviz.gui.commands.surface import Surface
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.window.edits_menu import EditsMenu
+from attnviz.gui.window.handlers import Handlers
+from attnviz.i18n import N_, _
+from attnviz.model.captions import plain_caption
+
+
+class Menus(QObject):
+    """Extends the menus of the bar by entries outside `ACTIONS`."""
+
+    def __init__(self, surface: Surface, handlers: Handlers, layout: QMenu, parent: QObject) -> None:
+        super().__init__(parent)
+        self._surface, self._handlers = surface, handlers
+        self._services, self._commands = surface.services, surface.commands
+        self._recent, self._layout = QMenu(), layout
+        layout.aboutToShow.connect(self._fill_layout)
+
+    def extend(self, id_: str, menu: QMenu) -> None:
+        """Add to the menu of this id what it has outside `ACTIONS`."""
+        if id_ == "file":
+            self._recent = QMenu(menu)
+            self._recent.setObjectName("menu_recent")
+            self._recent.aboutToShow.connect(self._fill_recent)
+            menu.insertMenu(self._commands["save"], self._recent)
+            menu.insertMenu(self._commands["save"], EditsMenu(self._services.store, menu))
+            menu.aboutToShow.connect(self._name_recent)
+        if id_ == "view":
+            menu.addSeparator()
+            panels = says(menu.addMenu(""), N_("Panels"), id="menu_panels")
+            for dock in self._surface.docks.values():
+                panels.addAction(dock.toggleViewAction())
+        if id_ == "presets":
+            menu.aboutToShow.connect(self._fill_presets)
+        menu.aboutToShow.connect(self._point_at_nothing)
+
+    @Slot()
+    def _point_at_nothing(self) -> None:
+        """Clear the pointer when a menu takes the mouse: its widget receives no leave event."""
+        self._services.store.set_stage_hover("")
+        self._services.store.set_hover(None)
+
+    @Slot()
+    def _name_recent(self) -> None:
+        self._recent.setTitle(_("Open recent"))
+        self._recent.setEnabled(bool(self._services.settings.recent()))
+
+    @Slot()
+    def _fill_recent(self) -> None:
+        self._recent.clear()
+        for path in self._services.settings.recent():
+            action = self._recent.addAction(visible(path.name).replace("&", "&&"))
+            action.setToolTip(plain_tooltip(visible(str(path))))
+            action.setData(str(path))
+            action.triggered.connect(self._handlers.on_recent)
+
+    @Slot()
+    def _fill_layout(self) -> None:
+        self._layout.clear()
+        for dock in self._surface.docks.values():
+            self._layout.addAction(dock.toggleViewAction())
+        self._layout.addSeparator()
+        self._layout.addAction(self._commands["reset_layout"])
+
+    @Slot()
+    def _fill_presets(self) -> None:
+        _fill_presets(self._commands.menu("presets"), self._handlers.on_preset)
+
+
+def _fill_presets(menu: QMenu, chosen: Callable[[], object]) -> None:
+    """Fill a menu anew, in the present language; `chosen` is called with the id as the action's data."""
+    menu.clear()
+    for old in menu.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly):
+        old.deleteLater()
+    for group, presets in grouped_presets():
+        part = menu.addMenu(_(group))
+        part.setToolTipsVisible(True)
+        for preset in presets:
+            sentence = plain_caption(_(preset.description))
+            action = part.addAction(_(preset.title).replace("&", "&&"))
+            action.setObjectName(f"preset_{preset.id}")
+            action.setStatusTip(sentence)
+            action.setToolTip(plain_tooltip(sentence))
+            action.setData(preset.id)
+            action.triggered.connect(chosen)
