@@ -33,20 +33,30 @@ def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
     return x_tf.reshape(n_tokens, n_groups, width // n_groups).swapaxes(0, 1)
 
 
-def side_by_side(xp: Any, x_htd: Array) -> Array:
-    """Reshape (..., token, d), heads in the leading axes, to (token, heads·d)."""
-    *_heads, n_tokens, d_head = x_htd.shape
-    return x_htd.reshape(-1, n_tokens, d_head).swapaxes(0, 1).reshape(n_tokens, -1)
+def head_axes(shape: tuple[int, ...], n_heads: int) -> int:
+    """The number of axes before (token, d) that together count the heads."""
+    count, found = 0, 1
+    while found < n_heads:
+        count += 1
+        found *= shape[-2 - count]
+    return count
+
+
+def side_by_side(xp: Any, x_htd: Array, n_axes: int) -> Array:
+    """Reshape (..., token, d), heads in the `n_axes` axes before, to (..., token, heads·d)."""
+    n_tokens, d_head = x_htd.shape[-2:]
+    leading = tuple(x_htd.shape[: x_htd.ndim - 2 - n_axes])
+    flat = x_htd.reshape(*leading, -1, n_tokens, d_head)
+    return flat.swapaxes(-3, -2).reshape(*leading, n_tokens, -1)
 
 
 def in_heads(xp: Any, x_tf: Array, shape: tuple[int, ...]) -> Array:
-    """Reshape (token, heads·d) back to `shape`, (..., token, d)."""
-    n_tokens, d_head = shape[-2:]
-    return x_tf.reshape(n_tokens, -1, d_head).swapaxes(0, 1).reshape(shape)
+    """Reshape (..., token, heads·d) back to `shape`, (..., heads, token, d)."""
+    return x_tf.reshape(*x_tf.shape[:-1], -1, shape[-1]).swapaxes(-3, -2).reshape(shape)
 
 
 def join_heads(xp: Any, y_grqd: Array) -> Array:
-    """Reshape (g, r, q, d) to (q, g·r·d): the heads' outputs side by side."""
-    n_groups, group_size, n_queries, d_head = y_grqd.shape
-    y_hqd = y_grqd.reshape(n_groups * group_size, n_queries, d_head)
-    return y_hqd.swapaxes(0, 1).reshape(n_queries, n_groups * group_size * d_head)
+    """Reshape (..., g, r, q, d) to (..., q, g·r·d): the heads' outputs side by side."""
+    *leading, n_groups, group_size, n_queries, d_head = y_grqd.shape
+    y_hqd = y_grqd.reshape(*leading, n_groups * group_size, n_queries, d_head)
+    return y_hqd.swapaxes(-3, -2).reshape(*leading, n_queries, n_groups * group_size * d_head)

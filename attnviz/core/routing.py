@@ -1,6 +1,6 @@
 """Routing of tokens to experts: shares of the router's logits, the choice of the largest, and their weights.
 
-With logits r (token, expert), shares s = softmax(r) or σ(r), and C the chosen experts of a token,
+With logits r (..., token, expert), shares s = softmax(r) or σ(r), and C the chosen experts of a token,
 
     weight = scale · s ÷ Σ_C s, or scale · s without that sum, of the experts in C; 0 of all others.
 
@@ -114,17 +114,16 @@ def measured_by(
 
 def chosen(kind: Shares, choice: Choice, measured: NDArray[Any]) -> NDArray[np.bool_]:
     """True for the experts that each token uses, (token, expert): the largest; of equal ones the first."""
-    n_tokens, n_experts = measured.shape
     if choice.n_active_groups < choice.n_groups:
-        groups = measured.reshape(n_tokens, choice.n_groups, -1)
+        groups = measured.reshape(*measured.shape[:-1], choice.n_groups, -1)
         kept = _top(kind.of_group(groups), choice.n_active_groups)
-        measured = np.where(kept[:, :, None], groups, -np.inf).reshape(n_tokens, n_experts)
+        measured = np.where(kept[..., None], groups, -np.inf).reshape(measured.shape)
     return _top(measured, choice.n_active)
 
 
 def _top(values: NDArray[Any], count: int) -> NDArray[np.bool_]:
     """True for the `count` largest of each row."""
-    order = np.argsort(-values, axis=-1, kind="stable")[:, :count]
+    order = np.argsort(-values, axis=-1, kind="stable")[..., :count]
     is_top = np.zeros(values.shape, dtype=np.bool_)
     np.put_along_axis(is_top, order, True, axis=-1)
     return is_top

@@ -47,7 +47,7 @@ def _first(site: SiteTrace) -> str:
         if STAGE_BY_ID[stage].is_infinite:
             continue
         rows = row if kind.score_shaped else slice(None)
-        heads = range(site.shape(stage)[0]) if kind.per_head else range(1)
+        heads = range(site.n_matrices(stage))
         if not all(np.isfinite(site.window(stage, head, rows)).all() for head in heads):
             return stage
     return ""

@@ -34,8 +34,8 @@ class Scoring:
     """The functions from queries and keys to weights; `stages` are the score-shaped ones, in order.
 
     Queries are numbered from 0 in all of them; the offset of their positions is inside.
-    `operations` make the stages of their names. `spares_keys`: a blocked key has the weight 0
-    whatever its score.
+    `operations` make the stages of their names. `spares_keys`: a blocked key has the weight 0 whatever its
+    score. `states` make the stages that have a matrix for each token.
     """
 
     stages: tuple[str, ...]
@@ -45,6 +45,7 @@ class Scoring:
     masks: Masks
     spares_keys: bool
     mixture: Mixture
+    states: Mapping[str, Operation]
 
     @cached_property
     def growth(self) -> float:

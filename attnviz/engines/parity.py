@@ -96,6 +96,8 @@ def _over_steps(decoding: Decoding, site: SiteTrace, stage: str, check: Check) -
     sites = [step.sites[site.name] for step in decoding.steps]
     rows = rows_of(sites, stage)
     row = STAGE_BY_ID[stage]
+    if row.by_token:
+        return compare(np.stack(rows, axis=-3), site[stage][..., : len(rows), :, :])
     if not row.score_shaped:
         return compare(np.stack(rows, axis=-2), site[stage][..., : len(rows), :])
     found, keys = Compared(0.0, 0.0), [made.key_positions for made in sites]

@@ -326,8 +326,8 @@ def behind_weights(
 
 
 def output(engine: Engine, operands: Operands, features: Features, mixed: Array) -> None:
-    """Add the names of score-shaped stages, the mixture (g, r, q, d), and all stages behind it."""
-    features.order += [*operands.scoring.stages, "mixed"]
+    """Add the names of the stages that are not stored, the mixture (g, r, q, d), and all stages behind it."""
+    features.order += [*operands.scoring.stages, *operands.scoring.states, "mixed"]
     features.heads["mixed"] = mixed
     in_text = features.positions
     assert in_text is not None

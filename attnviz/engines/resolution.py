@@ -17,7 +17,7 @@ from attnviz.engines.sight import Masks
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import vectors_array, vocabulary
-from attnviz.model.sites.stages import score_stages, site_stages
+from attnviz.model.sites.stages import score_stages, site_stages, token_stages
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
@@ -114,4 +114,5 @@ def scoring_of(site: Site, made: Mapping[str, Operation]) -> Scoring:
         # The mixture of two heads follows that of all tiles, so that each has all keys.
         spares_keys=bool(site.masks) and is_before and site.mask_bias is None and site.differential is None,
         mixture=cast(Mixture, made["mixed"]),
+        states={stage: made[stage] for stage in token_stages(site)},
     )

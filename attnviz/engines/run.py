@@ -30,7 +30,7 @@ from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Place, Site
-from attnviz.model.stages import STAGE_BY_ID, result_of
+from attnviz.model.stages import STAGE_BY_ID, inputs, result_of
 from attnviz.model.trace import ANY_CELLS, Origin, SiteTrace, Trace
 from attnviz.operations.operation import Block
 
@@ -321,11 +321,28 @@ class HeldStages:
             array = self._features.heads[stage]
             is_query = STAGE_BY_ID[stage].axes[0] == "head"
             return array[group, member, rows, columns] if is_query else array[head, rows, columns]
+        if stage in self._scoring.states:
+            return self._at_token(stage, head)[rows, columns]
         if stage == self._scoring.to_weights[-1]:
             return self._attended.weights[group, member, rows, columns]
         if stage in self._scoring.behind:
             return self._behind(stage, head, rows, columns)
         return self._windows.window(stage, head, rows, columns)
+
+    def _at_token(self, stage: str, matrix: int) -> Array:
+        """The matrix (row, column) of one head and token, computed from what the head reads."""
+        row, n_tokens, every = STAGE_BY_ID[stage], len(self._scores.positions[0]), slice(None)
+        head, token = divmod(matrix, n_tokens)
+        read = tuple(
+            self._window(one, self._read_by(row.axes[0], one, head), every, every)
+            for one in inputs(stage, self.stages)
+        )
+        return self._scoring.states[stage].at_token(self._engine, read, token)
+
+    def _read_by(self, axis: str, stage: str, head: int) -> int:
+        """The head of a stage that a head of a stage with another axis of heads reads."""
+        is_shared = axis == "head" and STAGE_BY_ID[stage].axes[0] == "kv_head"
+        return head // self._scoring.group_size if is_shared else head
 
     def _behind(self, stage: str, head: int, rows: slice, columns: slice) -> Array:
         """A window of a stage behind the weights, from those of the stage before it."""

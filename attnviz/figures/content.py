@@ -21,6 +21,7 @@ from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
 from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis, Stage
 from attnviz.model.text import written_tokens
@@ -178,9 +179,10 @@ def content(
         quantity=site.called(stage),
         formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
         maps=tuple(
-            _map(site.matrix(stage, one), row, one, scale, _hidden(site, stage, one), turned, edited)
+            _map(site.matrix(stage, one), row, number, scale, _hidden(site, stage, one), turned, edited)
             for one in heads
             for edited in (edited_cells(site.experiment, stage, one),)
+            for number in site.head_and_token(stage, one)[:1]
         ),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,
@@ -221,16 +223,19 @@ def mean_content(
 
 
 def chosen_heads(site: SiteTrace, view: View, stage: Stage, head: Head) -> tuple[int, ...]:
-    """The heads that `head` names. Raises `ValueError` for one that the stage lacks."""
+    """The matrices of the heads that `head` names, of a stage by token those of the query of the view.
+
+    Raises `ValueError` for a head that the stage lacks.
+    """
     count = site.shape(stage.id)[0] if stage.per_head else 1
     if head is None:
         return (shown_head(site.experiment, view, stage.id),)
     if head == "all":
-        return tuple(range(count))
+        return tuple(site.number_of(stage.id, one, view.query) for one in range(count))
     if isinstance(head, bool) or not isinstance(head, int) or not 0 <= head < count:
         of_stage = must_be("a head of {stage}, 0 to {most}, or 'all'", stage=stage.id, most=count - 1)
         raise FieldError("head", head, of_stage)
-    return (head,)
+    return (site.number_of(stage.id, head, view.query),)
 
 
 def _scale(
@@ -273,7 +278,7 @@ def _map(
 def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     kind, length = stage.axes[axis], site.shape(stage.id)[axis]
     color = side_color(kind, stage.hue, shades)
-    if kind == "feature":
+    if not has_names(kind):
         return Side(site.axis_name(kind), tuple(map(str, range(length))), color)
     in_the_end = written_tokens(site.vocabulary, site.all_labels(kind))
     return Side(site.axis_name(kind), _drawn(site.names(kind)), color, _drawn(in_the_end))
@@ -289,19 +294,20 @@ def side_color(axis: Axis, hue: str, shades: Shades) -> str:
         return shades.query
     if axis in ("key", "memory"):
         return shades.value if hue == "value" else shades.key
-    return shades.muted if axis == "feature" else shades.ink
+    return shades.ink if has_names(axis) else shades.muted
 
 
 def figure_title(site: SiteTrace, stage: Stage, heads: tuple[int, ...]) -> str:
     """The name of the numbers and the shown head, or their number."""
-    title = site.called(stage.id)
+    title = site.called_at(stage.id, heads[0])
     if not stage.per_head:
         return title
     count = site.shape(stage.id)[0]
     is_kv = stage.axes[0] == "kv_head"
     if len(heads) == 1:
         text = _("{stage} · KV head {head} of {count}") if is_kv else _("{stage} · head {head} of {count}")
-        return text.format(stage=title, head=heads[0] + 1, count=count)
+        head = site.head_and_token(stage.id, heads[0])[0] + 1
+        return text.format(stage=title, head=head, count=count)
     text = _("{stage} · all {count} KV heads") if is_kv else _("{stage} · all {count} heads")
     return text.format(stage=title, count=count)
 

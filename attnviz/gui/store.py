@@ -32,6 +32,7 @@ from attnviz.model.edit.movement import removed_with_tokens
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.provenance import tokens_of
 from attnviz.model.sites.sites import at, put, site_names
+from attnviz.model.sites.stages import head_and_token
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -342,11 +343,12 @@ class Store(QObject):
         there = cell.site or document.site
         view, heads = document.view, at(document.experiment, there).heads
         row, head = STAGE_BY_ID[cell.stage], view.head
+        own, token = head_and_token(at(document.experiment, there), cell.stage, cell.head)
         if row.axes[0] == "head":
-            head = cell.head
-        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != cell.head:
-            head = cell.head * heads.group_size
-        query = cell.row if row.axes[-2] in ("query", "token") else view.query
+            head = own
+        elif row.axes[0] == "kv_head" and min(head, heads.n_heads - 1) // heads.group_size != own:
+            head = own * heads.group_size
+        query = token if row.by_token else cell.row if row.axes[-2] in ("query", "token") else view.query
         site = view.site if there == document.site else there
         self.look(site=site, locked=replace(cell, site=""), stage=cell.stage, head=head, query=query)
 

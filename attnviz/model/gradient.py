@@ -22,6 +22,12 @@ from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Numbers, Origin, SiteTrace, StageSource, Trace
 
 
+def cell_at(site: SiteTrace, stage: str, index: tuple[int, ...]) -> Cell:
+    """The cell at an index of a stage."""
+    head, token, *_rest = (*index[:-2], 0, 0)
+    return Cell(stage, index[-2], index[-1], site.number_of(stage, head, token))
+
+
 def located(cell: TargetCell, sites: Mapping[str, SiteTrace]) -> tuple[str, tuple[int, ...]]:
     """The site and the index from 0 of a cell. Raises `FieldError` that says what exists."""
     if cell.site and cell.site not in sites:

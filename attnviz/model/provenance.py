@@ -12,7 +12,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
 from attnviz.model.trace import SiteTrace
-from attnviz.operations.operation import Cells, Indices
+from attnviz.operations.operation import Indices
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,11 @@ class Region:
 
 def sources(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     """The cells that `cell` is computed from, one region per input of its stage."""
-    experiment = site.experiment
-    stage = STAGE_BY_ID[cell.stage]
-    regions = []
-    for place, source in enumerate(inputs_of(site, stage.id)):
-        cells = _made_of(experiment, stage, place, cell)
+    operation, regions = bind(site.experiment, cell.stage), []
+    for place, source in enumerate(inputs_of(site, cell.stage)):
+        cells = operation.made_of(place, cell)
         if cells is not None:
-            heads = _source_heads(experiment, stage, STAGE_BY_ID[source], cell)
+            heads = operation.made_of_heads(place, cell) if STAGE_BY_ID[source].per_head else (0,)
             regions.append(Region(source, heads, *cells))
     return tuple(regions)
 
@@ -56,9 +54,15 @@ def consumers(site: SiteTrace, cell: Cell) -> tuple[Region, ...]:
     return tuple(regions)
 
 
-def _made_of(site: Site, stage: Stage, place: int, cell: Cell) -> Cells | None:
-    """The rows and columns of an input that make a cell; None: none."""
-    return bind(site, stage.id).made_of(place, cell)
+def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
+    """The cells of `target` that read `cell` as input number `place`; None: none."""
+    operation = bind(site, target.id)
+    heads: Indices = (0,)
+    if target.per_head:  # every head reads what has none
+        has_heads = STAGE_BY_ID[cell.stage].per_head
+        heads = operation.read_by_heads(place, cell) if has_heads else None
+    cells = operation.read_by(place, cell)
+    return None if heads == () or cells is None else Region(target.id, heads, *cells)
 
 
 def inputs_of(site: SiteTrace, stage: str) -> tuple[str, ...]:
@@ -81,35 +85,6 @@ def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def kv_head(site: Site, head: int) -> int:
     """The key/value head that query head `head` reads."""
     return head // site.heads.group_size
-
-
-def _source_heads(site: Site, stage: Stage, source: Stage, cell: Cell) -> Indices:
-    if not source.per_head:
-        return (0,)
-    if source.axes[0] == "kv_head" and stage.axes[0] == "head":
-        return (kv_head(site, cell.head),)
-    return bind(site, stage.id).from_heads(cell)
-
-
-def _consumed(site: Site, target: Stage, place: int, cell: Cell) -> Region | None:
-    """The cells of `target` that read `cell` as input number `place`."""
-    heads = _target_heads(site, target, cell)
-    operation = bind(site, target.id)
-    heads = None if heads is None else tuple(head for head in heads if not operation.is_off(head))
-    cells = operation.read_by(place, cell)
-    return None if cells is None or heads == () else Region(target.id, heads, *cells)
-
-
-def _target_heads(site: Site, target: Stage, cell: Cell) -> Indices:
-    source = STAGE_BY_ID[cell.stage]
-    if not target.per_head:
-        return (0,)
-    if not source.per_head:
-        return None
-    if source.axes[0] == "kv_head" and target.axes[0] == "head":
-        size = site.heads.group_size
-        return tuple(range(cell.head * size, (cell.head + 1) * size))
-    return bind(site, target.id).from_heads(cell)
 
 
 def rule_of(site: Site, stage: Stage) -> Rule:

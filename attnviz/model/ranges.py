@@ -18,7 +18,7 @@ def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...
     matrices: list[tuple[AnyMatrix, NDArray[np.bool_] | None]]
     if range_id == "global" and row.per_head:
         # an overview keeps the outermost values, and costs no window of every head
-        matrices = [*(site.overview(stage, head) for head in range(site.shape(stage)[0]))]
+        matrices = [*(site.overview(stage, head) for head in range(site.n_matrices(stage)))]
     else:
         matrices = [(site.matrix(stage, head), site.hatched(stage, head)) for head in heads]
     ends = [levels(values, range_id, signed, hidden, row.token_axis) for values, hidden in matrices]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.text import elide, isolated
 from attnviz.i18n import _
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.text import shown_token
@@ -71,16 +72,19 @@ class Reading:
     def name(self, cell: Cell) -> str:
         """`weights[creature, fluffy]`."""
         on_rows, on_columns = STAGE_BY_ID[cell.stage].axes[-2:]
-        row, column = self.label(on_rows, cell.row), self.label(on_columns, cell.column)
-        return f"{stage_symbol(cell.stage)}[{row}, {column}]"
+        labels: tuple[str, ...] = self.label(on_rows, cell.row), self.label(on_columns, cell.column)
+        if STAGE_BY_ID[cell.stage].by_token:
+            labels = self.label("token", self.site.head_and_token(cell.stage, cell.head)[1]), *labels
+        return f"{stage_symbol(cell.stage)}[{', '.join(labels)}]"
 
     def full_name(self, cell: Cell) -> str:
         """`weights[creature, fluffy], head 2`; a single head is left out."""
         name, heads, first = self.name(cell), self.experiment.heads, STAGE_BY_ID[cell.stage].axes[0]
+        head = self.site.head_and_token(cell.stage, cell.head)[0] + 1
         if first == "kv_head" and heads.n_kv_heads > 1:
-            return _("{cell}, KV head {head}").format(cell=name, head=cell.head + 1)
+            return _("{cell}, KV head {head}").format(cell=name, head=head)
         if first == "head" and heads.n_heads > 1:
-            return _("{cell}, head {head}").format(cell=name, head=cell.head + 1)
+            return _("{cell}, head {head}").format(cell=name, head=head)
         return name
 
     def label(self, axis: Axis, index: int) -> str:
@@ -89,7 +93,7 @@ class Reading:
         A repeated token has its position as a subscript; one that could be read as a part of the formula has
         quotation marks.
         """
-        if axis in ("feature", "head", "kv_head"):
+        if not has_names(axis):
             return str(index)
         label = self._labels.get((axis, index))
         if label is None:
@@ -110,7 +114,7 @@ class Reading:
         title = _(row.title)
         if not row.per_head:
             return title
-        head, count = cell.head + 1, self.site.shape(cell.stage)[0]
+        head, count = self.site.head_and_token(cell.stage, cell.head)[0] + 1, self.site.shape(cell.stage)[0]
         if row.axes[0] == "kv_head":
             return _("{stage} · KV head {head} of {count}").format(stage=title, head=head, count=count)
         return _("{stage} · head {head} of {count}").format(stage=title, head=head, count=count)

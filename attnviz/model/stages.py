@@ -35,7 +35,9 @@ from attnviz.operations.terms import Hue
 if TYPE_CHECKING:
     from attnviz.model.spec.site import Site
 
-Axis = Literal["head", "kv_head", "token", "memory", "query", "key", "feature", "vocabulary", "expert"]
+Axis = Literal[
+    "head", "kv_head", "token", "memory", "query", "key", "feature", "key_feature", "vocabulary", "expert"
+]
 Rule = Literal[
     "given",
     "same_cell",
@@ -53,7 +55,7 @@ Rule = Literal[
     "routed",
 ]
 Kind = Literal["scores", "weights", "features"]
-Phase = Literal["input", "heads", "scores", "weights", "mixture", "block", "read-out"]
+Phase = Literal["input", "heads", "scores", "weights", "state", "mixture", "block", "read-out"]
 Lane = Literal["above", "middle", "below"]
 Slot = tuple[str, ...] | Phase
 """The possible stages of one input; a phase stands for all of its stages."""
@@ -68,6 +70,7 @@ AXIS_NAMES: dict[Axis, str] = {
     "key": N_("key"),
     "memory": N_("key"),
     "feature": N_("feature"),
+    "key_feature": N_("key feature"),
     "vocabulary": N_("next token"),
     "expert": N_("expert"),
 }
@@ -125,9 +128,10 @@ def _before_attention(site: Site) -> str:
 class Stage:
     """One named array of a trace.
 
-    `axes` names its dimensions in public order, `width` is the number of its features in a site; `reads`
-    lists the possible stages of every input: the last one in the trace before this stage is the input. `rule`
-    selects the cells of the inputs that compute one cell (see `model/provenance.py`).
+    `axes` names its dimensions in public order: those of a matrix come last, those in front number its
+    matrices. `width` is the number of its features in a site; `reads` lists the possible stages of every
+    input: the last one in the trace before this stage is the input. `rule` selects the cells of the inputs
+    that compute one cell (see `model/provenance.py`).
 
     A site has the stage if `when`; it stands where the table has it, or behind the stage that `after` names.
     `signed` values get a diverging colour map; `has_sums` says that rows are shares of one, so that their
@@ -195,7 +199,12 @@ class Stage:
     @cached_property
     def per_head(self) -> bool:
         """True if the first axis counts heads."""
-        return len(self.axes) == 3
+        return bool(self.axes[:-2])
+
+    @cached_property
+    def by_token(self) -> bool:
+        """True if each head has a matrix for every token: it is computed where it is shown, never stored."""
+        return "token" in self.axes[:-2]
 
     @cached_property
     def letter(self) -> str:

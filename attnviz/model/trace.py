@@ -1,9 +1,10 @@
 """The trace of one run: named, read-only arrays, addressed by site and stage.
 
 A site is one attention of one layer, such as `layers.0.self`. Arrays come in public order: (head, query, key)
-for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped stages that are not
-stored are computed for the requested window. Panels, figures and studies take them as a window, as an
-overview, or as a matrix that they read in windows: the source of a long text may compute no more at once.
+for scores, (head, token, feature) per head, (token, feature) for the rest. Score-shaped stages and those by
+token that are not stored are computed for the requested window. Panels, figures and studies take them as a
+window, as an overview, or as a matrix that they read in windows: the source of a long text may compute no
+more at once.
 """
 
 from __future__ import annotations
@@ -19,13 +20,21 @@ from numpy.typing import NDArray
 
 from attnviz.core.matrix import AnyMatrix, Matrix
 from attnviz.core.overview import overview
+from attnviz.core.text import isolated, visible
 from attnviz.errors import FieldError, Message, UnknownName, among, whole_number
 from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.notebook import html
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import shown_site
-from attnviz.model.sites.stages import axis_labels, map_of, raw_map_of, stage_shape
+from attnviz.model.sites.stages import (
+    axis_labels,
+    head_and_token,
+    map_of,
+    n_matrices,
+    raw_map_of,
+    stage_shape,
+)
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Quantity
@@ -117,6 +126,13 @@ class SiteTrace:
         """Name of the numbers of a stage."""
         return _(STAGE_BY_ID[stage].title)
 
+    def called_at(self, stage: str, head: int) -> str:
+        """The name of the numbers of one matrix: with its token where a head has one for each."""
+        if not STAGE_BY_ID[stage].by_token:
+            return self.called(stage)
+        token = self.names("token")[self.head_and_token(stage, head)[1]]
+        return _("{stage} at “{token}”").format(stage=self.called(stage), token=isolated(visible(token)))
+
     def has_shares(self, stage: str) -> bool:
         """True if the rows of a stage are shares of one, so that their sums inform."""
         return self.quantity == "value" and STAGE_BY_ID[stage].has_sums
@@ -148,12 +164,26 @@ class SiteTrace:
             shape = self._shapes[stage] = stage_shape(self.experiment, self._known(stage))
         return shape
 
+    def n_matrices(self, stage: str) -> int:
+        """The number of matrices of a stage: 1 without heads."""
+        return n_matrices(self.experiment, self._known(stage))
+
+    def number_of(self, stage: str, head: int, token: int) -> int:
+        """The number of a matrix: the head, except where each head has one for every token."""
+        n_tokens = self.shape(stage)[1]
+        return head * n_tokens + min(token, n_tokens - 1) if STAGE_BY_ID[stage].by_token else head
+
+    def head_and_token(self, stage: str, head: int) -> tuple[int, int]:
+        """The head and the token of a matrix, by the number that `window` takes."""
+        return head_and_token(self.experiment, stage, head)
+
     def window(self, stage: str, head: int = 0, rows: slice = ALL, columns: slice = ALL) -> Numbers:
         """One head's (rows, columns) of a stage, read-only; head is ignored without heads.
 
-        For `kv_head` stages `head` counts key/value heads. Raises `KeyError`, `IndexError`.
+        For `kv_head` stages `head` counts key/value heads; of a stage by token it is the number of a matrix,
+        head · tokens + token. Raises `KeyError`, `IndexError`.
         """
-        n_heads = self.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
+        n_heads = self.n_matrices(stage)
         head = head if STAGE_BY_ID[stage].per_head else 0
         if not 0 <= head < n_heads:
             raise IndexError(str(FieldError("head", head, whole_number(0, n_heads - 1))))
@@ -180,7 +210,8 @@ class SiteTrace:
         """A whole stage in public order, read-only. Raises `KeyError` naming the existing stages."""
         if not STAGE_BY_ID[self._known(stage)].per_head:
             return self.window(stage)
-        whole = np.stack([self._read(stage, head, ALL, ALL) for head in range(self.shape(stage)[0])])
+        matrices = [self._read(stage, head, ALL, ALL) for head in range(self.n_matrices(stage))]
+        whole = np.stack(matrices).reshape(self.shape(stage))
         whole.setflags(write=False)
         return whole
 

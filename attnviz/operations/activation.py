@@ -54,6 +54,9 @@ class Activated(Pointwise):
         for place, slope in enumerate(both):
             pulled.add(g * slope, place)
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(shape) * (2 if self.gated else 1)
+
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """act′(z), or the derivative of the gated unit by gate or by up."""
         at = use.cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,9 @@ class Difference(Pointwise):
         by_share = -arrays.xp.sum(arrays.xp.where(total == 0, 0.0, taken))  # 0 × NaN is NaN
         for name, slope in self.slopes.items():
             pulled.add_parameter(f"differential.{name}", by_share * arrays.asarray(slope))
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(shape)  # two for each two heads
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """1 by the weight that is kept, −λ by the one that is subtracted."""

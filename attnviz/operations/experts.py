@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,8 +79,8 @@ class Routing(Operation):
 
         NumPy chooses for every engine, so that all choose alike among equal shares.
         """
-        shares = self.shares.function(arrays.xp, logits[:, : self.n], arrays.special)
-        numbers = arrays.to_numpy(logits[:, : self.n]), arrays.to_numpy(shares)
+        shares = self.shares.function(arrays.xp, logits[..., : self.n], arrays.special)
+        numbers = arrays.to_numpy(logits[..., : self.n]), arrays.to_numpy(shares)
         found = chosen(self.shares, self.choice, measured_by(self.choice, *numbers, self.correction))
         return shares, arrays.asarray(found.astype(np.float64))
 
@@ -89,17 +90,17 @@ class Routing(Operation):
         made = weights(shares, is_chosen, self.normalised, self.scale, arrays.xp)
         if not self.shared_gate:
             return made
-        return arrays.xp.concat((made, arrays.special.sigmoid(logits[:, self.n :])), axis=-1)
+        return arrays.xp.concat((made, arrays.special.sigmoid(logits[..., self.n :])), axis=-1)
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """Of the routed experts by their shares; of the shared one by its own logit, if it has one."""
         arrays, xp = pulled.arrays, pulled.arrays.xp
         shares, is_chosen = self._chosen(arrays, pulled.input())
-        given = g[:, : self.n]
+        given = g[..., : self.n]
         made = pull_weights(self.shares, shares, is_chosen, self.normalised, self.scale, given, xp)
         if self.shared_gate:
-            own = pulled.result()[:, self.n :]
-            made = xp.concat((made, g[:, self.n :] * own * (1 - own)), axis=-1)
+            own = pulled.result()[..., self.n :]
+            made = xp.concat((made, g[..., self.n :] * own * (1 - own)), axis=-1)
         pulled.add(made)
 
     def made_of(self, place: int, cell: At) -> Cells:
@@ -267,28 +268,28 @@ class Routed(Operation):
         """The features (token, width) times the weights (token, expert), then those of the biases."""
         xp, routing = forward.arrays.xp, forward.input(1)
         made = self._times(xp, forward.input(), routing)
-        return xp.concat((made, routing[:, : self.n]), axis=-1) if self.biased else made
+        return xp.concat((made, routing[..., : self.n]), axis=-1) if self.biased else made
 
     def _times(self, xp: Any, hidden: Array, routing: Array) -> Array:
         own, behind = self._in_experts(xp, hidden)
-        made = xp.reshape(own * routing[:, : self.n, None], (hidden.shape[0], -1))
+        made = xp.reshape(own * routing[..., : self.n, None], (*hidden.shape[:-1], -1))
         if not self.d_shared:
             return made
-        behind = behind * routing[:, self.n :] if self.shared_gate else behind
+        behind = behind * routing[..., self.n :] if self.shared_gate else behind
         return xp.concat((made, behind), axis=-1)
 
     def _in_experts(self, xp: Any, hidden: Array) -> tuple[Array, Array]:
         """Features of the routed experts, (token, expert, feature), and of the shared one."""
-        width = hidden.shape[1] - self.d_shared
-        return xp.reshape(hidden[:, :width], (hidden.shape[0], self.n, -1)), hidden[:, width:]
+        width = hidden.shape[-1] - self.d_shared
+        return xp.reshape(hidden[..., :width], (*hidden.shape[:-1], self.n, -1)), hidden[..., width:]
 
     def pull(self, g: Array, pulled: Pulled) -> None:
         """A product of each feature and the weight of its expert."""
         xp, hidden = pulled.arrays.xp, pulled.input(0)
-        pulled.add(self._times(xp, g[:, : hidden.shape[1]], pulled.input(1)), 0)
-        own, behind = self._in_experts(xp, hidden * g[:, : hidden.shape[1]])
+        pulled.add(self._times(xp, g[..., : hidden.shape[-1]], pulled.input(1)), 0)
+        own, behind = self._in_experts(xp, hidden * g[..., : hidden.shape[-1]])
         made = xp.sum(own, axis=-1)
-        made = made + g[:, hidden.shape[1] :] if self.biased else made
+        made = made + g[..., hidden.shape[-1] :] if self.biased else made
         if self.shared_gate:
             made = xp.concat((made, xp.sum(behind, axis=-1, keepdims=True)), axis=-1)
         pulled.add(made, 1)
@@ -314,6 +315,9 @@ class Routed(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return (cell.row,), (cell.column,) if place == 0 else self._features_of(cell.column)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(inputs[0])
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """The weight of the expert by a feature; the features of an expert by its weight."""

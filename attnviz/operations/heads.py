@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,9 @@ class Gate(Operation):
         by_gate = g * pulled.input() * share * (1 - share)
         pulled.add(xp.sum(by_gate, axis=-1, keepdims=True) if self.shared else by_gate, 1)
 
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(shape) + math.prod(inputs[1])
+
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """σ(g) by the mixture; y σ(g) (1 − σ(g)) by the gate, of each feature that it multiplies."""
         cell = use.cell
@@ -85,7 +89,7 @@ class Join(Operation):
     cites = "attention"
     goes_on = True
 
-    def from_heads(self, cell: At) -> tuple[int, ...]:
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
         return (cell.column // self.width,)
 
     def made_of(self, place: int, cell: At) -> Cells:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -64,24 +65,31 @@ class Linear(Operation):
         made = made if self.bias is None else made + forward.row(self.bias.path)
         if not self.heads:
             return made
-        n_tokens, axes = made.shape[0], self.heads
-        made = made.reshape(n_tokens, -1, self.width).swapaxes(0, 1)
-        made = made if axes[1:] == () else made.reshape(*axes, n_tokens, self.width)
+        *leading, n_tokens, _features = made.shape
+        made = made.reshape(*leading, n_tokens, -1, self.width).swapaxes(-3, -2)
+        if self.heads[1:]:
+            made = made.reshape(*leading, *self.heads, n_tokens, self.width)
         if not self.joins:
             return made
-        shared, xp = forward.input(1), forward.arrays.xp
-        return xp.concat((made, xp.broadcast_to(shared, (*self.heads, *shared.shape))), axis=-1)
+        xp, shared = forward.arrays.xp, forward.input(1)
+        of_one = xp.reshape(shared, (*leading, *(1 for _axis in self.heads), *shared.shape[-2:]))
+        shared = xp.broadcast_to(of_one, (*leading, *self.heads, *shared.shape[-2:]))
+        return xp.concat((made, shared), axis=-1)
 
     def pull(self, g: Array, pulled: Pulled) -> None:
         """By x, g Wᵀ; by W, xᵀ g; by b the sum of the rows; by the second input the sum over the heads."""
         xp = pulled.arrays.xp
         if self.joins:
-            pulled.add(xp.sum(g[..., self.width :], axis=0), 1)
+            pulled.add(xp.sum(g[..., self.width :], axis=tuple(range(-2 - len(self.heads), -2))), 1)
             g = g[..., : self.width]
-        g = side_by_side(xp, g) if self.heads else g
+        g = side_by_side(xp, g, len(self.heads)) if self.heads else g
         if self.bias is not None:
-            pulled.add_parameter(self.bias.path, xp.sum(g, axis=0))
+            pulled.add_parameter(self.bias.path, xp.sum(g, axis=tuple(range(g.ndim - 1))))
         pulled.add(pulled.product(self.path, pulled.input(), g))
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        made = math.prod(shape[:-1]) * (self.width if self.joins else shape[-1])
+        return (0 if self.passes else 2 * made * inputs[0][-1]) + (self.bias is not None) * made
 
     def _column(self, cell: At) -> int:
         """The column of W that makes a cell."""

@@ -93,15 +93,18 @@ class Logits(Operation):
             g = g * (1 - share * share)
         g = g * self.scale
         if self.bias is not None:
-            pulled.add_parameter(self.bias.path, arrays.xp.sum(g, axis=0))
+            pulled.add_parameter(self.bias.path, arrays.xp.sum(g, axis=tuple(range(g.ndim - 1))))
         if self.tokens is None:
             pulled.add(pulled.product(self.path, x, g))
             return
         by_tokens, by_vectors = g.mT @ x, arrays.zeros(tuple(x.shape))
         for index, row in enumerate(self.tokens):
-            by_vectors[row] = by_tokens[index]
+            by_vectors[..., row, :] = by_tokens[..., index, :]
         pulled.add(by_vectors, 1)
         pulled.add(g @ pulled.matrix(self.path).mT)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
 
     def made_of(self, place: int, cell: At) -> Cells | None:
         if place == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from attnviz.core.block import layer_norm, length_norm, pull_layer_norm, pull_length, pull_rms_norm, rms_norm
-from attnviz.core.dims import Array, in_heads, side_by_side
+from attnviz.core.dims import Array, head_axes, in_heads, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.difference import halves, rejoined
 from attnviz.operations.operation import (
@@ -48,6 +49,8 @@ class NormKind:
     pull: Callable[[Any, Array, Array, float], Array]
     centred: bool = False
     divided: bool = True
+    flops: int = 3
+    """For each feature: squares and their sum, quotient; with a mean, two more."""
 
     def derivatives(self, x: Floats, eps: float, column: int) -> Floats:
         """∂ norm(x)_j / ∂ x_column for every j: (δ − [1 ÷ d] − n n_column [÷ d]) ÷ σ."""
@@ -87,6 +90,7 @@ NORM_KINDS: tuple[NormKind, ...] = (
         layer_norm,
         pull_layer_norm,
         centred=True,
+        flops=5,
     ),
     NormKind(
         "l2",
@@ -164,7 +168,7 @@ class Norm(Operation):
         """The rows that are normalised."""
         if self.together == "pair":
             return arrays.xp.concat(halves(arrays, x), axis=-1)
-        return side_by_side(arrays.xp, x) if self.together else x
+        return side_by_side(arrays.xp, x, head_axes(x.shape, self.n_heads)) if self.together else x
 
     def _apart(self, arrays: Arrays, rows: Array, shape: tuple[int, ...]) -> Array:
         """`_joined`, backwards."""
@@ -210,6 +214,10 @@ class Norm(Operation):
 
     def read_by(self, place: int, cell: At) -> Cells:
         return (cell.row,), None
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        others = (self.gain is not None) + (self.bias is not None) + (self.factor_name != "")
+        return math.prod(shape) * (self.kind.flops + others)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """gain_j (δ_ij − [1 ÷ d] − n_i n_j [÷ d]) ÷ σ."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from attnviz.core.cost.flops import SOFTMAX_FLOPS
 from attnviz.core.dims import Array
 from attnviz.core.normalise import (
     pull_relu_squared_,
@@ -271,6 +272,9 @@ class Normaliser(Operation):
         """True for a row that sees no key."""
         is_cut = self.added is not None and bool((scores == -math.inf).all())
         return is_cut or (seen.empty is not None and self.empties)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return SOFTMAX_FLOPS * math.prod(shape)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """w_i (δ_ij − w_j) in a shared row; else the rule's own derivative. Cleared cells pass nothing."""

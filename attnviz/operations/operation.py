@@ -9,7 +9,7 @@ Over 500 lines because the base class states all questions that an operation ans
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -417,6 +417,19 @@ class Writer(Protocol):
         """The expression of vectors of the document, perhaps in several lines."""
 
 
+def in_groups(head: int, group_size: int) -> tuple[int, ...]:
+    """The query heads that share a head of keys and values."""
+    return tuple(range(head * group_size, (head + 1) * group_size))
+
+
+def singly(cells: Floats, positions: tuple[Ints, Ints]) -> Iterator[tuple[tuple[int, ...], Ints, Ints]]:
+    """The indices of the leading axes of cells (..., head, query, key), with the queries and keys there."""
+    leading = cells.shape[:-3]
+    queries, keys = (np.broadcast_to(one, (*leading, one.shape[-1])) for one in positions)
+    for at in np.ndindex(leading):
+        yield at, queries[at], keys[at]
+
+
 class Operation:
     """An operation. Methods that a kind of operation has no use for raise.
 
@@ -481,8 +494,12 @@ class Operation:
         """Its formula with the letters of the stage and of its inputs; empty: that of the row."""
         return ""
 
-    def from_heads(self, cell: At) -> Indices:
-        """The heads of an input with as many heads that make a cell, and the heads that read one."""
+    def made_of_heads(self, place: int, cell: At) -> Indices:
+        """The heads of input `place`, which has heads, that make a cell; None: all of them."""
+        return self.heads_with(cell.head)
+
+    def read_by_heads(self, place: int, cell: At) -> Indices:
+        """The heads of the result that read a cell of input `place`, which both have heads; None: all."""
         return self.heads_with(cell.head)
 
     @property
@@ -498,10 +515,6 @@ class Operation:
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         """The scores of a block (..., query, key), in place."""
         raise NotImplementedError
-
-    def is_off(self, head: int) -> bool:
-        """True for a head that reads nothing."""
-        return False
 
     def heads_with(self, head: int) -> Indices:
         """The heads that a head of query heads is computed from, and that are computed from it."""
@@ -525,9 +538,17 @@ class Operation:
         """The numbers of a stage of tokens or heads, from those of its inputs."""
         return self.of(forward.arrays, forward.input(), forward.counted)
 
+    def at_token(self, arrays: Arrays, inputs: tuple[Array, ...], token: int) -> Array:
+        """The matrix (..., row, column) of one token, from all of its inputs (..., token, feature)."""
+        raise NotImplementedError
+
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        """Floating-point operations of a result of a public shape, from inputs of theirs; 0: not counted."""
+        return 0
 
     def made_of(self, place: int, cell: At) -> Cells | None:
         """The cells of input `place` that make a cell; None: none."""

@@ -23,6 +23,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    singly,
 )
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
 
@@ -132,11 +133,9 @@ class Plus(Pointwise):
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         pulled.add(g)
-        by_heads, positions = pulled.by_heads(g.part()), pulled.positions()
-        leading = by_heads.shape[:-3]
-        queries, keys = (np.broadcast_to(one, (*leading, one.shape[-1])) for one in positions)
-        for at in np.ndindex(leading):
-            for name, found in self.parameters(by_heads[at], queries[at], keys[at]).items():
+        cells = pulled.by_heads(g.part())
+        for at, queries, keys in singly(cells, pulled.positions()):
+            for name, found in self.parameters(cells[at], queries, keys).items():
                 pulled.add_parameter(name, pulled.arrays.asarray(found))
 
     def derivative(self, result: float) -> float:
@@ -167,10 +166,10 @@ class Temper(Pointwise):
     goes_on = False
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
-        return x * arrays.asarray(self.factors(positions + self.offset)[:, None])
+        return x * arrays.asarray(self.factors(positions + self.offset)[..., None])
 
     def pull(self, g: Any, pulled: Pulled) -> None:
-        pulled.add(self.of(pulled.arrays, g, np.arange(g.shape[-2])))
+        pulled.add(self.of(pulled.arrays, g, pulled.token_positions()))
 
     def _factor(self, row: int) -> float:
         return float(self.factors(np.array([row + self.offset]))[0])
@@ -213,8 +212,12 @@ class PlusRow(Pointwise):
         pulled.add(g)
         if self.table is not None:
             path, length, start = self.table
-            by_table = pulled.arrays.zeros((length, g.shape[1]))
-            by_table[start : start + g.shape[0]] = g
+            by_table = pulled.arrays.zeros((length, g.shape[-1]))
+            leading, positions = tuple(g.shape[:-2]), pulled.token_positions()
+            firsts = np.broadcast_to(positions, (*leading, g.shape[-2]))[..., 0] + start
+            for number, at in enumerate(np.ndindex(leading)):
+                rows = slice(int(firsts[at]), int(firsts[at]) + g.shape[-2])
+                by_table[rows] = by_table[rows] + g[at] if number else g[at]
             pulled.add_parameter(path, by_table)
 
     def derivative(self, result: float) -> float:
@@ -248,6 +251,9 @@ class Sum(Pointwise):
     def pull(self, g: Array, pulled: Pulled) -> None:
         pulled.add(g)
         pulled.add(self._times(g), 1)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return math.prod(shape) * (1 if self.factor == 1.0 else 2)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         return np.full(use.shape, self.factor if use.place else 1.0)

@@ -22,6 +22,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    in_groups,
 )
 from attnviz.operations.terms import Line, Pieces, Series, Text, constant, guarded, product, words
 
@@ -50,10 +51,19 @@ class DotProduct(Operation):
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.row,), None) if place == 0 else (None, (cell.row,))
 
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 1 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return in_groups(cell.head, self.group_size) if place == 1 else (cell.head,)
+
     def pull(self, g: Any, pulled: Pulled) -> None:
         """By q, g k; by k, gᵀ q, summed over the heads of a group."""
         pulled.add(pulled.over_keys(g, pulled.input(1)), 0)
         pulled.add(pulled.over_queries(g, pulled.input(0)), 1)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """Feature `cell.column` of every key by a number of q, of every query by one of k."""
@@ -115,13 +125,17 @@ class Mixture(Operation):
     kept = (1,)
     cites = "attention"
 
-    def is_off(self, head: int) -> bool:
-        return head in self.off
-
     def made_of(self, place: int, cell: At) -> Cells | None:
         if cell.head in self.off:
             return None
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 1 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        heads = in_groups(cell.head, self.group_size) if place == 1 else (cell.head,)
+        return tuple(head for head in heads if head not in self.off)
 
     def read_by(self, place: int, cell: At) -> Cells:
         return ((cell.row,), None) if place == 0 else (None, (cell.column,))
@@ -144,6 +158,9 @@ class Mixture(Operation):
             self.clear_(g)
         pulled.add_outer(g, pulled.input(1))
         pulled.add(pulled.over_queries(pulled.input(0), g, self.off), 1)
+
+    def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
+        return 2 * math.prod(shape) * inputs[0][-1]
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """v of the key, by a weight; the weight of each query, by a value."""

@@ -33,6 +33,8 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    in_groups,
+    singly,
 )
 from attnviz.operations.terms import Hue, Line, Pieces, Series, Text, constant, guarded, product, words
 
@@ -90,8 +92,19 @@ class Relative(Operation):
         return self.parts(heads, queries[:, None] - keys + self.offset)
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
-        parts = self._at(block.heads, block.q_positions, block.k_positions)
-        q, k = block.qk
+        leading = scores.shape[:-4]
+        heads = np.broadcast_to(block.heads, (*leading, *scores.shape[-4:-2]))
+        queries, keys = (
+            np.broadcast_to(one, (*leading, 1, 1, one.shape[-1]))
+            for one in (block.q_positions, block.k_positions)
+        )
+        for at in np.ndindex(leading):
+            parts = self._at(heads[at], queries[at][0, 0], keys[at][0, 0])
+            q, k = (one[at] for one in block.qk)
+            self._add_(arrays, scores[at], parts, q, k)
+
+    def _add_(self, arrays: Arrays, scores: Array, parts: RelativeParts, q: Array, k: Array) -> None:
+        """The terms of q (g, r, q, d) and k (g, k, d) to the scores (g, r, q, k), in place."""
         transposed = arrays.xp.matrix_transpose
         n_queries, n_keys = parts.rows.shape
         k_g1kd = k[:, None, :, :]
@@ -114,7 +127,19 @@ class Relative(Operation):
         pulled.add(g)
         as_q, as_k = pulled.input(1), pulled.input(2)
         cells, q, k = (pulled.by_heads(array) for array in (g.part(), as_q, as_k))
-        parts = self._at(np.arange(len(cells)), *pulled.positions())
+        by_q, by_k = np.empty_like(q), np.empty_like(k)
+        for at, *positions in singly(cells, pulled.positions()):
+            parts = self._at(np.arange(cells.shape[-3]), *positions)
+            by_q[at], by_k[at], found = self._pulled(parts, cells[at], q[at], k[at])
+            for name, gradient in self.tables(parts, found).items():
+                pulled.add_parameter(f"position.{name}", pulled.arrays.asarray(gradient))
+        pulled.add(pulled.arrays.asarray(by_q.reshape(as_q.shape)), 1)
+        pulled.add(pulled.arrays.asarray(by_k), 2)
+
+    def _pulled(
+        self, parts: RelativeParts, cells: Floats, q: Floats, k: Floats
+    ) -> tuple[Floats, Floats, ByParts]:
+        """The gradients by q and k, (head, token, d), and by the parts, from that by the scores."""
         width = parts.to_query.shape[1]
         by_query = _binned(cells, parts.rows, width)
         by_q, keys = by_query @ parts.to_query, np.repeat(k, self.group_size, axis=0)
@@ -128,11 +153,7 @@ class Relative(Operation):
             of_keys = cells.sum(axis=1)[..., None]
             by_k += of_keys * parts.key_bias[:, None, :]
             found = replace(found, key_bias=np.sum(of_keys * keys, axis=1))
-        by_k = by_k.reshape(len(k), self.group_size, *k.shape[1:]).sum(axis=1)
-        pulled.add(pulled.arrays.asarray(by_q.reshape(as_q.shape)), 1)
-        pulled.add(pulled.arrays.asarray(by_k), 2)
-        for name, gradient in self.tables(parts, found).items():
-            pulled.add_parameter(f"position.{name}", pulled.arrays.asarray(gradient))
+        return by_q, by_k.reshape(len(k), self.group_size, *k.shape[1:]).sum(axis=1), found
 
     def made_of(self, place: int, cell: At) -> Cells:
         row, column = (cell.row,), (cell.column,)
@@ -141,6 +162,12 @@ class Relative(Operation):
     def read_by(self, place: int, cell: At) -> Cells:
         row = (cell.row,)
         return ((row, (cell.column,)), (row, None), (None, row))[place]
+
+    def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return (cell.head // self.group_size if place == 2 else cell.head,)
+
+    def read_by_heads(self, place: int, cell: At) -> tuple[int, ...]:
+        return in_groups(cell.head, self.group_size) if place == 2 else (cell.head,)
 
     def derivatives(self, use: Use, reads: Reads) -> Floats:
         """1 by the score; a[row] by q; b[row] + u by k."""

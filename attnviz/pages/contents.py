@@ -139,7 +139,8 @@ def _of_site(site: SiteTrace) -> list[Content]:
     return [
         Content(site, stage, site.window(stage).dtype.itemsize, repeat_of(site, stage))
         for stage in site.stages
-        if STAGE_BY_ID[stage].axes[-1] != "vocabulary" or site.shape(stage)[-1] <= MOST_TOKENS
+        if not STAGE_BY_ID[stage].by_token
+        and (STAGE_BY_ID[stage].axes[-1] != "vocabulary" or site.shape(stage)[-1] <= MOST_TOKENS)
     ]
 
 

@@ -114,8 +114,7 @@ def hidden_of(site: SiteTrace) -> NDArray[np.bool_] | None:
 def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
     site, stage = content.site, content.stage
     row = STAGE_BY_ID[stage]
-    heads = range(site.shape(stage)[0] if row.per_head else 1)
-    windows = [site.window(stage, head) for head in heads]
+    windows = [site.window(stage, head) for head in range(site.n_matrices(stage))]
     kind = "f2" if content.width == HALF else TYPES[windows[0].dtype.name]
     hidden, all_hidden = site.hatched(stage), hidden_of(site)
     if hidden is not None and all_hidden is not None and not np.array_equal(hidden, all_hidden):

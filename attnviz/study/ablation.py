@@ -134,7 +134,7 @@ def _patches(
         if stage not in site.stages:
             continue
         per_head = STAGE_BY_ID[stage].per_head
-        for head in range(site.shape(stage)[0] if per_head else 1):
+        for head in range(site.n_matrices(stage)):
             theirs = None if others is None else others[index].window(stage, head)
             value = row.of(site.window(stage, head), theirs)
             patches.append(Patch(site.name, stage, value, (head,) if per_head else None))

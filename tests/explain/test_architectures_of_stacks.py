@@ -14,7 +14,7 @@ from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.lines import Line, total
 from attnviz.core.cost.memory import FORMAT_BY_ID
 from attnviz.engines.decode.cost import StepCosts
-from attnviz.engines.flops import around, feed_forward, site_flops
+from attnviz.engines.flops import around, site_flops, stage_flops
 from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, places
@@ -119,7 +119,8 @@ def linear(site: Site) -> int:
         for role in ("up", "down", *(("gate",) if ffn.gated else ()))
         if not (isinstance(getattr(ffn, role), Identity) and ffn.d_hidden == site.d_model)
     ]
-    assert feed_forward(ffn, site.d_model) > sum(products)
+    counted = stage_flops(sited(site))
+    assert sum(counted[stage] for stage in counted if stage.startswith("ffn")) > sum(products)
     return around(sited(site)) - sum(products)
 
 

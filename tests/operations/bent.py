@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from bend import Bend
-from new_stage import NewStage, run_with
+from new_stage import NewStage, judge_score
 
 from attnviz.i18n import N_
 from attnviz.model.stages import Stage
@@ -27,7 +27,7 @@ BENT = Stage(
 )
 
 if __name__ == "__main__":
-    run_with(
+    judge_score(
         NewStage(
             BENT,
             lambda s, c: c * np.arctan(s / c),

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from attnviz.model import stages
 from attnviz.operations.operation import Floats
@@ -26,19 +27,28 @@ class NewStage:
     code: str
 
 
-def run_with(added: NewStage) -> None:
-    """Put the row behind `capped` and run the checks of it. Nothing may have read the table before."""
+def add(row: stages.Stage, behind: str) -> None:
+    """Put a row behind another one. Nothing may have read the table before."""
     rows = list(stages.STAGES)
-    rows.insert([row.id for row in rows].index("capped") + 1, added.row)
+    rows.insert([one.id for one in rows].index(behind) + 1, row)
     stages.STAGES = tuple(rows)
     stages.STAGE_BY_ID.clear()
-    stages.STAGE_BY_ID.update({row.id: row for row in rows})
-    ADDED.append(added)
+    stages.STAGE_BY_ID.update({one.id: one for one in rows})
 
+
+def judge(checks: str) -> NoReturn:
+    """Run the tests of a file beside this one, and end the process."""
     import pytest
 
-    checks = str(Path(__file__).parent / "checks_of_new_stage.py")
-    sys.exit(pytest.main([checks, *sys.argv[1:], "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]))
+    file = str(Path(__file__).parent / checks)
+    sys.exit(pytest.main([file, *sys.argv[1:], "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]))
+
+
+def judge_score(added: NewStage) -> NoReturn:
+    """Add a stage of the scores behind `capped` and judge it."""
+    add(added.row, "capped")
+    ADDED.append(added)
+    judge("checks_of_new_stage.py")
 
 
 ADDED: list[NewStage] = []

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 import attnviz.operations
 from attnviz.engines.backward.cells import Cells
 from attnviz.engines.engine import Engine
+from attnviz.engines.operands import Operands
+from attnviz.engines.resolution import resolve
 from attnviz.engines.table import ENGINES, EngineKind
 from attnviz.engines.torch_engine import ALONE
 from attnviz.model.binding import bind
@@ -50,18 +52,20 @@ class Given:
     rows: Numbers
     columns: Numbers
     hidden: Hidden | None
+    n_leading: int
 
     def at(self, index: tuple[int, ...]) -> Given:
         """A single one of those in front."""
         one = (array[index] for array in (self.g, self.heads, self.rows, self.columns))
-        return Given(tuple(array[index] for array in self.arrays), *one, self.hidden)
+        return Given(tuple(array[index] for array in self.arrays), *one, self.hidden, 0)
 
     def part(self) -> Given:
         """Scores of some queries and keys alone."""
-        (scores, *others), rows, columns = self.arrays, slice(1, 4), slice(2, None)
+        (scores, *qk), rows, columns = self.arrays, slice(1, 4), slice(2, None)
+        qk = [one[..., part, :] for one, part in zip(qk, (rows, columns), strict=False)]
         return replace(
             self,
-            arrays=(scores[..., rows, columns], *others),
+            arrays=(scores[..., rows, columns], *qk),
             rows=self.rows[..., rows],
             columns=self.columns[..., columns],
         )
@@ -83,6 +87,7 @@ class Plain:
     """`Pulled` of whole arrays, which keeps the gradients."""
 
     arrays: Engine
+    operands: Operands
     given: Given
     made: Callable[[Given], Any]
     found: Gradients = field(default_factory=dict)
@@ -118,7 +123,25 @@ class Plain:
 
     def by_heads(self, array: Any) -> Numbers:
         found = np.asarray(self.arrays.to_numpy(array), dtype=np.float64)
-        return found.reshape(*found.shape[:-4], -1, *found.shape[-2:])
+        return found.reshape(*found.shape[: self.given.n_leading], -1, *found.shape[-2:])
+
+    def row(self, path: str) -> Any:
+        return self.operands.rows[path]
+
+    def matrix(self, path: str) -> Any:
+        return self.operands.matrix(path)
+
+    def times(self, x: Any, path: str) -> Any:
+        matrix = self.operands.matrix(path)
+        return x if matrix is None else x @ matrix
+
+    def product(self, path: str, x: Any, g: Any) -> Any:
+        matrix = self.operands.matrix(path)
+        if matrix is None:
+            return g
+        x_, g_ = (array.reshape(-1, array.shape[-1]) for array in (x, g))
+        self.add_parameter(path, x_.mT @ g_)
+        return g @ matrix.mT
 
     def positions(self) -> tuple[Numbers, Numbers]:
         return self.given.rows, self.given.columns
@@ -134,7 +157,7 @@ class Plain:
     is_edited = is_from_weights = False
 
     def token_positions(self) -> Numbers:
-        return in_front_of(self.given.rows, self.given.arrays[0])
+        return in_front_of(self.given.rows, self.given.g)
 
 
 def in_front_of(positions: Numbers, array: Numbers) -> Numbers:
@@ -143,24 +166,35 @@ def in_front_of(positions: Numbers, array: Numbers) -> Numbers:
     return positions.reshape(*positions.shape[:-1], *(1,) * between, -1) if positions.ndim > 1 else positions
 
 
-def _in_place(operation: Any, engine: Engine, given: Given) -> Any:
+def _in_place(operation: Any, operands: Operands, engine: Engine, given: Given) -> Any:
     scores = engine.xp.asarray(engine.asarray(given.arrays[0]), copy=True)
-    operation.shape_(engine, scores, given.block())
+    qk = tuple(map(engine.asarray, given.arrays[1:]))
+    operation.shape_(engine, scores, given.block()._replace(qk=qk))
     return scores
 
 
-def _of_tokens(operation: Any, engine: Engine, given: Given) -> Any:
+def _of_tokens(operation: Any, operands: Operands, engine: Engine, given: Given) -> Any:
     x = given.arrays[0]
     return operation.of(engine, engine.asarray(x), in_front_of(given.rows, x))
 
 
-def _of_heads(operation: Any, engine: Engine, given: Given) -> Any:
-    return operation.of_heads(engine, *map(engine.asarray, given.arrays))
+def _of_heads(operation: Any, operands: Operands, engine: Engine, given: Given) -> Any:
+    arrays = map(engine.asarray, given.arrays)
+    return operation.of_heads(engine, *arrays, *((given.block(),) if len(given.arrays) == 1 else ()))
 
 
-Form = Callable[[Any, Engine, Given], Any]
+def _of_inputs(operation: Any, operands: Operands, engine: Engine, given: Given) -> Any:
+    return operation.result(Plain(engine, operands, given, lambda one: None))
 
-FORMS: dict[str, Form] = {"shape_": _in_place, "of": _of_tokens, "of_heads": _of_heads}
+
+Form = Callable[[Any, Operands, Engine, Given], Any]
+
+FORMS: dict[str, Form] = {
+    "shape_": _in_place,
+    "result": _of_inputs,
+    "of": _of_tokens,
+    "of_heads": _of_heads,
+}
 """The forms of an array function, by the name of the method."""
 
 
@@ -206,7 +240,7 @@ def given_of(site: Site, stage: str, rng: np.random.Generator, varied: bool) -> 
     arrays = tuple(rng.normal(size=(*LEADING, *layout(site, one))) for one in inputs(stage, stages))
     g = rng.normal(size=(*LEADING, *layout(site, stage)))
     numbers = np.arange(site.heads.n_heads).reshape(site.heads.n_kv_heads, -1)
-    n_rows, n_columns = arrays[0].shape[-2], g.shape[-1]
+    n_rows, n_columns = (*arrays, g)[0].shape[-2], g.shape[-1]
     heads, rows, columns = (
         np.broadcast_to(one, (*LEADING, *one.shape)).copy()
         for one in (numbers, np.arange(n_rows), np.arange(n_columns))
@@ -214,9 +248,9 @@ def given_of(site: Site, stage: str, rng: np.random.Generator, varied: bool) -> 
     if varied:
         for index, at_ in enumerate(np.ndindex(LEADING)):
             heads[at_] = np.roll(numbers.ravel(), index).reshape(numbers.shape)
-            rows[at_] += index
+            rows[at_] += int(min(index, site.position.end - n_rows))  # a table ends
             columns[at_] += 2 * index
-    return Given(arrays, g, heads, rows, columns, getattr(bind(site, stage), "hidden", None))
+    return Given(arrays, g, heads, rows, columns, getattr(bind(site, stage), "hidden", None), len(LEADING))
 
 
 def shared(given: Given) -> Given:
@@ -263,7 +297,9 @@ def test_leading_axes_are_single_runs_side_by_side(stage: str, engine: EngineKin
         operation, row, rng = bind(site, stage), STAGE_BY_ID[stage], np.random.default_rng(7)
         each, form = given_of(site, stage, rng, varied), form_of(row)
         together = each if varied else shared(each)
-        computed = partial(form or _in_place, operation, arrays)
+        operands = resolve(arrays, site)
+        computed = partial(form or _in_place, operation, operands, arrays)
+        assert form is not None or has(type(operation), "pull"), name
         parts = [(each, together)] if form is not None else []
         if form is _in_place:
             parts.append((each.part(), together.part()))
@@ -272,13 +308,15 @@ def test_leading_axes_are_single_runs_side_by_side(stage: str, engine: EngineKin
             for index, one in singly(apart, computed):
                 close(arrays, made[index], one, name)
         if has(type(operation), "pull"):
-            pulled = partial(pull, operation, arrays, computed, row.score_shaped)
+            pulled = partial(pull, operation, operands, arrays, computed, row.score_shaped)
             judge_pull(arrays, pulled(together), singly(each, pulled), name)
 
 
-def pull(operation: Operation, arrays: Engine, made: Any, is_scores: bool, given: Given) -> Gradients:
+def pull(
+    operation: Operation, operands: Operands, arrays: Engine, made: Any, is_scores: bool, given: Given
+) -> Gradients:
     """The gradients by the inputs and the parameters."""
-    asked = Plain(arrays, given, made)
+    asked = Plain(arrays, operands, given, made)
     g = arrays.asarray(given.g)
     operation.pull(Cells(g) if is_scores else g, asked)
     return asked.found
@@ -290,7 +328,7 @@ def judge_pull(
     """By inputs side by side; by parameters, summed."""
     sums: dict[str, Any] = {}
     for index, one in each:
-        assert one.keys() == found.keys() and one
+        assert one.keys() == found.keys()
         for key, gradient in one.items():
             if isinstance(key, str):
                 sums[key] = sums[key] + gradient if key in sums else gradient

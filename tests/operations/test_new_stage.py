@@ -1,6 +1,6 @@
 """A stage is one row, of an operation that exists or of one more file: it is right everywhere.
 
-A process that adds the row before anything reads the table runs `checks_of_new_stage.py`.
+A process adds the row before anything reads the table, and runs the checks of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.parametrize("stage", ["clipped", "bent"])
+@pytest.mark.parametrize("stage", ["clipped", "bent", "state"])
 def test_a_new_stage_is_right_everywhere(stage: str) -> None:
     made = subprocess.run(
         [sys.executable, str(HERE / f"{stage}.py")],

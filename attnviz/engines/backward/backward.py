@@ -17,10 +17,9 @@ from attnviz.engines.backward.target import cell_seed, loss_seed
 from attnviz.engines.engine import Engine
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun, sites_of
-from attnviz.model.gradient import Gradient, GradientSite, Target, located
+from attnviz.model.gradient import Gradient, GradientSite, Target, cell_at, located
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import TargetLoss, parsed
-from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import ANY_CELLS, Trace
 
@@ -47,7 +46,7 @@ def backward(
         else:
             name, index = located(wanted, traces)
             stage = wanted.stage
-            cell = Cell(stage, index[-2], index[-1], index[0] if len(index) == 3 else 0)
+            cell = cell_at(traces[name], stage, index)
             value = float(traces[name][stage][index])
             seed = cell_seed(engine, next(site for site in made if site.place.name == name), stage, index)
         pulled[name].add(stage, seed)

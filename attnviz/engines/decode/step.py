@@ -25,7 +25,7 @@ from attnviz.engines.patches import SitePatches, Standing
 from attnviz.engines.program import Attended
 from attnviz.errors import UnknownName, among, must_be
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID
+from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, as_read, inputs
 from attnviz.operations.operation import Block
 
 Numbers = NDArray[Any]
@@ -177,18 +177,23 @@ class SiteStep(StepStages):
 
     def _public(self, stage: str) -> Numbers:
         """A stage that exists, in its public layout; within the engine's context."""
-        row = self.engine.to_numpy(self._row(stage))
-        row = row.reshape(-1, row.shape[-1]) if STAGE_BY_ID[stage].per_head else row[0]
+        row, kind = self.engine.to_numpy(self._row(stage)), STAGE_BY_ID[stage]
+        if not kind.by_token:
+            row = row.reshape(-1, row.shape[-1]) if kind.per_head else row[0]
         row.setflags(write=False)
         return row
 
     def _row(self, stage: str) -> Array:
-        """The stage as the engine has it or makes it: (1, feature), (g, 1, d), (g, r, 1, d or key)."""
+        """The stage as the engine has it or makes it: (1, feature), (g, 1, d), (g, r, 1, d or key), or (head,
+        row, column) of one by token.
+        """
         part = slice(self.row, self.row + 1)
         if stage in self.features.tf:
             return self.features.tf[stage][part]
         if stage in self.features.heads:
             return self.features.heads[stage][..., part, :]
+        if stage in self.scoring.states:
+            return self._state(stage)
         if stage == self.scoring.to_weights[-1]:
             return self.attended.weights
         if stage == "mixed":
@@ -213,6 +218,16 @@ class SiteStep(StepStages):
             used = scoring.operations[one].of_heads(self.engine, used, block)
             used = self.patches(one, used, at) if self.patches else used
         return used
+
+    def _state(self, stage: str) -> Array:
+        """The matrices of the token, (head, row, column), from the cached keys and values."""
+        held = {as_read("k", self.stages): self.cache.keys, as_read("v", self.stages): self.cache.values}
+        read = [held[one](self.seen) for one in inputs(stage, self.stages)]
+        size = self.scoring.group_size if STAGE_BY_ID[stage].axes[0] == "head" else 1
+        made = self.scoring.states[stage].at_token
+        last = read[0].shape[-2] - 1
+        heads = (tuple(rows[head // size] for rows in read) for head in range(size * len(read[0])))
+        return self.engine.xp.stack([made(self.engine, rows, last) for rows in heads])
 
 
 def rows_of(sites: Sequence[SiteStep], stage: str) -> list[Numbers]:

@@ -45,8 +45,8 @@ def exists(site: SiteTrace, cell: Cell) -> bool:
     """True if the site has this cell: an edit may remove stages, heads and tokens."""
     if cell.stage not in site.stages or cell.site not in ("", site.name):
         return False
-    n_heads, n_rows, n_columns = (1, *site.shape(cell.stage))[-3:]
-    return cell.head < n_heads and cell.row < n_rows and cell.column < n_columns
+    n_rows, n_columns = site.shape(cell.stage)[-2:]
+    return cell.head < site.n_matrices(cell.stage) and cell.row < n_rows and cell.column < n_columns
 
 
 def _lines(reading: Reading, cell: Cell) -> Iterator[Line]:

@@ -19,6 +19,7 @@ AXIS_TITLES: dict[Axis, str] = {
     "query": N_("query"),
     "key": N_("key"),
     "feature": N_("feature"),
+    "key_feature": N_("key feature"),
     "vocabulary": N_("vocabulary"),
     "expert": N_("expert"),
 }

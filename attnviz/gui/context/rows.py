@@ -83,7 +83,7 @@ def _explain(surface: Surface, target: Target) -> None:
 def _differentiate(surface: Surface, target: Target) -> None:
     assert target.cell is not None
     site = target.cell.site or surface.store.document.site
-    surface.store.look(target=target_of(replace(target.cell, site=site)), quantity="gradient")
+    surface.store.look(target=target_of(surface.store, replace(target.cell, site=site)), quantity="gradient")
 
 
 def _loss_position(surface: Surface, target: Target) -> int:

@@ -218,10 +218,9 @@ def warm(
         for stage in site.stages if stages is None else stages.intersection(site.stages):
             check()
             site.overview(stage, shown_head(experiment, view, stage))
-        if STAGE_BY_ID[chosen].per_head:
-            for head in range(site.shape(chosen)[0]):
-                check()
-                site.overview(chosen, head)
+        for head in () if STAGE_BY_ID[chosen].by_token else range(site.n_matrices(chosen)):
+            check()
+            site.overview(chosen, head)
         site.blocked()
         check()
         prepare(site, view, chosen)  # last: of a long run others took the place of its window

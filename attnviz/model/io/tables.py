@@ -15,6 +15,7 @@ from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import in_markdown, number, spreadsheet_text, visible
 from attnviz.errors import FieldError, among, whole_number
 from attnviz.i18n import N_
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.value import require
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -40,7 +41,7 @@ class Table:
 
 def _labels(site: SiteTrace, stage: str, axis: int) -> tuple[str, ...]:
     kind, length = STAGE_BY_ID[stage].axes[axis], site.shape(stage)[axis]
-    return tuple(map(str, range(length))) if kind == "feature" else site.labels(kind)
+    return site.labels(kind) if has_names(kind) else tuple(map(str, range(length)))
 
 
 Digits = int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,6 +43,11 @@ def score_stages(site: Site) -> Stages:
     return tuple(stage for stage, row in STAGE_BY_ID.items() if row.score_shaped and row.when(site))
 
 
+def token_stages(site: Site) -> Stages:
+    """Ids of the stages of a site whose heads have a matrix for each token."""
+    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.by_token and row.when(site))
+
+
 @dataclass(frozen=True)
 class AxisRow:
     """One axis: its length in a stage of a site, and its labels; None: numbers alone."""
@@ -53,6 +59,21 @@ class AxisRow:
 def stage_shape(site: Site, stage: str) -> tuple[int, ...]:
     """Public shape of a stage of a site."""
     return tuple(AXES[axis].length(site, stage) for axis in STAGE_BY_ID[stage].axes)
+
+
+def n_matrices(site: Site, stage: str) -> int:
+    """The number of matrices (row, column) of a stage: one for each head, perhaps for each of its tokens."""
+    return math.prod(stage_shape(site, stage)[:-2])
+
+
+def head_and_token(site: Site, stage: str, matrix: int) -> tuple[int, int]:
+    """The head of a matrix of a stage, and its token where each has one; 0 without them."""
+    return divmod(matrix, stage_shape(site, stage)[1]) if STAGE_BY_ID[stage].by_token else (matrix, 0)
+
+
+def has_names(axis: str) -> bool:
+    """True for an axis of tokens or experts; False if it has numbers alone."""
+    return AXES[axis].labels is not None
 
 
 def axis_labels(site: Site, axis: str) -> tuple[str, ...]:
@@ -74,6 +95,7 @@ AXES: dict[str, AxisRow] = {
     "key": _READ,
     "memory": _READ,
     "feature": AxisRow(lambda site, stage: STAGE_BY_ID[stage].width(site)),
+    "key_feature": AxisRow(lambda site, stage: site.d_qk),
     "vocabulary": AxisRow(lambda site, stage: len(output_tokens(site)), output_tokens),
     "expert": AxisRow(lambda site, stage: experts_of(site).n_columns, lambda site: experts_of(site).names),
 }

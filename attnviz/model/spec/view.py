@@ -34,7 +34,8 @@ _A_STAGE = among(STAGE_BY_ID)
 class Cell(Value, frozen=True):
     """One number of a trace: `trace.site(site)[stage][head, row, column]` (head 0 without heads).
 
-    `site` is empty for the selected site.
+    Of a stage whose heads have a matrix for each token, `head` is the number of the matrix, head · tokens +
+    token. `site` is empty for the selected site.
     """
 
     stage: str
@@ -139,9 +140,13 @@ def query_head(site: Site, view: View) -> int:
 
 
 def shown_head(site: Site, view: View, stage: str) -> int:
-    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads."""
+    """The head of `stage` that the view shows: the chosen query head, or the key/value head it reads.
+
+    Of a stage by token: the number of the matrix of the chosen query.
+    """
     row = STAGE_BY_ID[stage]
     if not row.per_head:
         return 0
     head = query_head(site, view)
-    return head if row.axes[0] == "head" else head // site.heads.group_size
+    head = head if row.axes[0] == "head" else head // site.heads.group_size
+    return head * site.n_queries + min(view.query, site.n_queries - 1) if row.by_token else head

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attnviz.errors import InputError
 from attnviz.model.expressions.expression import At, Call, Name, Node, Stretch, at_place
 from attnviz.model.expressions.parser import parse
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.study.claims.scope import Scope
@@ -29,7 +30,7 @@ def cell_of(expression: str, scope: Scope) -> Cell | None:
             if isinstance(place, Stretch):
                 return None
             on = STAGE_BY_ID[stage].axes[axis - 2]
-            names = () if on == "feature" else where.labels(on)
+            names = where.labels(on) if has_names(on) else ()
             size = where.shape(stage)[axis - 2]
             places.append(at_place(place.value(scope), names, size, is_row=axis == 0) % size)
     except InputError:

@@ -33,6 +33,7 @@ from attnviz.model.expressions.kinds import (
 )
 from attnviz.model.expressions.parser import parse
 from attnviz.model.operands.matrices import classes_of
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -133,8 +134,7 @@ class Scope:
             raise Absent(Message("The stage {name} {rule}.", name=quoted(stage), rule=among(site.stages)))
         if not heads:
             return site, shown_head(site.experiment, self.view, stage)
-        n_heads = site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1
-        return site, whole(heads[0], N_("head"), 0, n_heads - 1)
+        return site, whole(heads[0], N_("head"), 0, site.n_matrices(stage) - 1)
 
     def member(self, part: Value, name: str) -> Value:
         fields = getattr(part, "__struct_fields__", ())
@@ -160,7 +160,7 @@ class Scope:
 
     def _stage(self, stage: str, site: SiteTrace, head: int) -> Grid:
         axes = STAGE_BY_ID[stage].axes[-2:]
-        names = [() if axis == "feature" else site.labels(axis) for axis in axes]
+        names = [site.labels(axis) if has_names(axis) else () for axis in axes]
         return floats(Grid(taken(site.matrix(stage, head)), *names))
 
     def _visible(self) -> Grid:

@@ -20,6 +20,7 @@ from attnviz.core.matrix import taken
 from attnviz.core.progress import Check, never_cancelled, progress_of
 from attnviz.core.text import spreadsheet_text, visible
 from attnviz.errors import InputError, Message
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.text import written_tokens
@@ -117,7 +118,7 @@ class Shown:
 
     def labels(self, axis: Axis, length: int) -> tuple[str, ...]:
         """Labels of an axis: tokens, or numbers from 0."""
-        if axis in ("feature", "head", "kv_head"):
+        if not has_names(axis):
             return tuple(map(str, range(length)))
         return self.site.labels(axis)
 
@@ -165,7 +166,7 @@ def _pairs(first: Shown, second: Shown, stage: str, axis: int, alignment: str) -
     labels = [one.labels(kind, one.site.shape(stage)[axis]) for one in (first, second)]
     if kind == "vocabulary":
         return by_text(*labels)
-    return by_position(*labels) if kind == "feature" else ALIGNMENT_BY_ID[alignment].pair(*labels)
+    return ALIGNMENT_BY_ID[alignment].pair(*labels) if has_names(kind) else by_position(*labels)
 
 
 def _side(shown: Shown, stage: str, index: int, rows: Pairs, columns: Pairs) -> Side:

@@ -89,7 +89,7 @@ def _not_finite(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     for stage in site.stages:
         if STAGE_BY_ID[stage].is_infinite:
             continue
-        for head in range(site.shape(stage)[0] if STAGE_BY_ID[stage].per_head else 1):
+        for head in range(site.n_matrices(stage)):
             count, row, column = 0, 0, 0
             for rows, values in windows(site.matrix(stage, head, keep=False)):
                 wrong = ~np.isfinite(values)

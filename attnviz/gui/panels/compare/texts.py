@@ -66,10 +66,10 @@ def _held(answer: Answer) -> str:
 
 def _place(experiment: Experiment, where: Where, head: int, answer: OwnAnswer) -> tuple[str, str]:
     """The layer of several, and the head of a stage with heads; empty without them."""
-    layer, axes = label_among_several(experiment, where.site), STAGE_BY_ID[answer.contrast.stage].axes
-    if len(axes) < 3:
+    layer, row = label_among_several(experiment, where.site), STAGE_BY_ID[answer.contrast.stage]
+    if not row.per_head:
         return layer, ""
-    name = _("KV head {head}") if axes[0] == "kv_head" else _("head {head}")
+    name = _("KV head {head}") if row.axes[0] == "kv_head" else _("head {head}")
     return layer, name.format(head=head + 1)
 
 

@@ -138,8 +138,8 @@ class HeadsPanel(Panel):
 
     def _stage(self, site: SiteTrace) -> str:
         stage = self.store.document.view.stage
-        per_head = stage in site.stages and STAGE_BY_ID[stage].axes[0] in ("head", "kv_head")
-        return stage if per_head else site.raw_map
+        row = STAGE_BY_ID[stage]
+        return stage if stage in site.stages and row.per_head and not row.by_token else site.raw_map
 
     def _axis(self, site: SiteTrace) -> str:
         return STAGE_BY_ID[self._stage(site)].axes[0]

@@ -17,7 +17,9 @@ from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.gradient import Target, located
+from attnviz.model.gradient import Target, cell_at, located
+from attnviz.model.sites.sites import at
+from attnviz.model.sites.stages import head_and_token
 from attnviz.model.spec.target import LOSS, TargetCell, TargetLoss, parsed
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -106,7 +108,7 @@ def targets(store: Store) -> list[tuple[str, str, str]]:
     present, locked = store.document.view.target, store.document.locked_here
     texts = [LOSS, str(TargetLoss(_position(store))), present or LOSS]
     if locked is not None:
-        texts.append(target_of(replace(locked, site=locked.site or store.document.site)))
+        texts.append(target_of(store, replace(locked, site=locked.site or store.document.site)))
     return [(text, target_name(store, text), "") for text in dict.fromkeys(texts)]
 
 
@@ -120,26 +122,28 @@ def likely_target(store: Store) -> str:
     """The locked cell, else the loss if the document has logits, else a number of the shown stage."""
     locked, site = store.document.locked_here, store.document.site
     if locked is not None:
-        return target_of(replace(locked, site=locked.site or site))
+        return target_of(store, replace(locked, site=locked.site or site))
     if store.trace is not None and "logits" in store.trace.site(store.trace.sites[-1]).stages:
         return LOSS
     view, here = store.document.view, store.shown_site
     stage = here.shown_stage(view.stage)
     return target_of(
+        store,
         Cell(
             stage,
             min(view.query, here.shape(stage)[-2] - 1),
             0,
             shown_head(here.experiment, view, stage),
             site,
-        )
+        ),
     )
 
 
-def target_of(cell: Cell) -> str:
-    """A cell as the text of a target."""
-    heads = (cell.head,) if STAGE_BY_ID[cell.stage].per_head else ()
-    return str(TargetCell(cell.site, cell.stage, (*heads, cell.row, cell.column)))
+def target_of(store: Store, cell: Cell) -> str:
+    """A cell, with its site, as the text of a target."""
+    in_front = head_and_token(at(store.experiment, cell.site), cell.stage, cell.head)
+    count = len(STAGE_BY_ID[cell.stage].axes) - 2
+    return str(TargetCell(cell.site, cell.stage, (*in_front[:count], cell.row, cell.column)))
 
 
 def target_name(store: Store, text: str) -> str:
@@ -151,9 +155,8 @@ def target_name(store: Store, text: str) -> str:
     try:
         if trace is not None:
             name, index = located(cell, {name: trace.site(name) for name in trace.sites})
-            head = index[0] if len(index) == 3 else 0
-            at = Cell(cell.stage, index[-2], index[-1], head)
-            return Target(text, 0.0, trace.site(name), at).name(store.document.site)
+            site = trace.site(name)
+            return Target(text, 0.0, site, cell_at(site, cell.stage, index)).name(store.document.site)
     except FieldError:
         pass  # the document has no such cell: its text says which
     return text

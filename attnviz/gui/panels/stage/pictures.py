@@ -17,6 +17,7 @@ from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import _
 from attnviz.model.links import word_lines
+from attnviz.model.sites.stages import has_names
 from attnviz.model.stages import STAGE_BY_ID
 
 
@@ -99,7 +100,7 @@ class StagePictures(QWidget):
         if self._pictures is None or self._pictures.image is not image:
             self._pictures = PatchPictures(image)
         axes = STAGE_BY_ID[seen.stage].axes[-2:]
-        of_tokens = [axis not in ("feature", "vocabulary", "expert") for axis in axes]
+        of_tokens = [has_names(axis) and axis not in ("vocabulary", "expert") for axis in axes]
         fitting = [size == image.n_tokens for size in content.values.shape]
         rows, columns = (
             self._pictures if is_token and fits else None

@@ -21,6 +21,7 @@ from attnviz.i18n import _
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import range_ends, range_name
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
+from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
@@ -95,11 +96,11 @@ def _has_nan(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
 
 def stage_title(site: SiteTrace, view: View, stage: str) -> str:
     """The stage's name, and which head of how many it shows."""
-    row = STAGE_BY_ID[stage]
-    title = site.called(stage)
+    row, shown = STAGE_BY_ID[stage], shown_head(site.experiment, view, stage)
+    title = site.called_at(stage, shown)
     if not row.per_head:
         return title
-    head, count = shown_head(site.experiment, view, stage) + 1, site.shape(stage)[0]
+    head, count = site.head_and_token(stage, shown)[0] + 1, site.shape(stage)[0]
     if shows_mean(site, view, stage):
         return _("{stage} · mean of {count} heads").format(stage=title, count=count)
     if row.axes[0] == "kv_head":
@@ -114,14 +115,15 @@ def short_title(site: SiteTrace, view: View, stage: str) -> str:
         return site.called(stage)
     if shows_mean(site, view, stage):
         return _("{stage} · mean").format(stage=site.called(stage))
-    head = shown_head(site.experiment, view, stage) + 1
+    shown = shown_head(site.experiment, view, stage)
     text = _("{stage} · KV head {head}") if row.axes[0] == "kv_head" else _("{stage} · head {head}")
-    return text.format(stage=site.called(stage), head=head)
+    head = site.head_and_token(stage, shown)[0] + 1
+    return text.format(stage=site.called_at(stage, shown), head=head)
 
 
 def axis_labels(site: SiteTrace, axis: Axis, length: int) -> tuple[str, ...]:
     """Tokens along axes of tokens, numbers along the others."""
-    if axis in ("feature", "head", "kv_head"):
+    if not has_names(axis):
         return numbered(length)
     return site.names(axis)
 
@@ -132,7 +134,7 @@ def axis_color(axis: Axis, theme: Theme, hue: str) -> str:
         return theme.query
     if axis in ("key", "memory"):
         return theme.value if hue == "value" else theme.key
-    return theme.muted if axis == "feature" else theme.ink
+    return theme.ink if has_names(axis) else theme.muted
 
 
 def highlight(
