@@ -2,8 +2,6 @@
 
 The panel that edits them, and every user of all weights, reads this table. A weight is named by its path in
 the document; unused ones have no numbers.
-
-Over 500 lines because each weight is one row with all that is known of it.
 """
 
 from __future__ import annotations
