@@ -1,7 +1,4 @@
-"""`Normaliser`: numbers to shares or weights, by one of the `RULES`.
-
-Over 500 lines because each rule is one row with its arrays, its derivative, its arithmetic and its code.
-"""
+"""`Normaliser`: numbers to shares or weights, by one of the `RULES`."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import block, small
+from msgspec.structs import replace as with_fields
 from refusing import refuse_whole
 
 import attnviz
@@ -23,9 +24,11 @@ from attnviz.figures.figure import figure_of
 from attnviz.figures.kinds.table import KINDS
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
+from attnviz.model.caches import RingCache
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.links import word_lines
 from attnviz.model.ranges import range_ends
+from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.parts import Causal, Heads, Rope, SeededVectors
 from attnviz.model.spec.view import Cell, View
 from attnviz.model.stages import STAGES
@@ -51,6 +54,7 @@ PARTS: dict[str, Any] = {
     "dtype": "float32",
 }
 LONG = set_n_layers(small(**PARTS), 2)
+EVICTING = with_fields(LONG, writing=Writing(cache=RingCache(9)))
 """Past the 64 tokens up to which a source gives a stage whole."""
 VIEW_FIELDS: dict[str, Any] = {
     "stage": "weights",
@@ -112,7 +116,7 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "claims": lambda: [
         scope_now(run(), VIEW).known(text, lambda kind: None) for text in ("max(weights)", "weights[7, 2]")
     ],
-    "evicted": lambda: evicted_attention(attnviz.decode(LONG), run().shown("")),
+    "evicted": lambda: evicted_attention(attnviz.decode(EVICTING), run().shown("")),
     "gradient of a score": lambda: of_gradient("scores", 70, 3),
     "gradient of a weight": lambda: of_gradient("weights", 70, 3),
     "gradient of a value": lambda: of_gradient("v", 3, 1),

@@ -23,6 +23,10 @@ TURN_MS = 50
 """Interval at which a question that waits for another job looks whether that is done."""
 
 
+class Outdated(Exception):
+    """The numbers of a question, held weakly, are gone: newer ones came, and another question follows."""
+
+
 class Answer(QObject, Generic[Asked, Result]):
     """The latest question and the latest result. The newest question wins.
 
@@ -144,10 +148,12 @@ class Answer(QObject, Generic[Asked, Result]):
                 self._follow()
 
         def failed(error: BaseException) -> None:
+            is_outdated = isinstance(error, Outdated)
             if self._ends(number):
-                self._fail(error, number)
+                if not is_outdated:
+                    self._fail(error, number)
                 self._follow()
-            if not is_expected(error):
+            if not is_outdated and not is_expected(error):
                 raise error
 
         self._scheduler.submit(job, done, failed, key=self._key)

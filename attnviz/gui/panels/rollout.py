@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
-from attnviz.compute.scheduler import Cancelled
 from attnviz.core.levels import RANGES
 from attnviz.core.progress import Progress
 from attnviz.core.text import elide, isolated, number, visible
 from attnviz.figures.kinds.rollout import FORMULAS
-from attnviz.gui.live.answer import Answer
+from attnviz.gui.live.answer import Answer, Outdated
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.look.words import says
@@ -76,7 +75,7 @@ def compute(asked: Question, check: Progress) -> LayerMap:
 
     trace = asked.trace()
     if trace is None:  # newer numbers took its place
-        raise Cancelled
+        raise Outdated
     sites, rows = layer_map(trace, asked.site, asked.token, by_flow=asked.by_flow, check=check)
     names = trace.site(sites[0]).names("key") if sites else ()
     return LayerMap(trace.experiment, sites, tuple(visible(name) for name in names), rows)

@@ -13,7 +13,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.core.progress import Progress
 from attnviz.errors import InputError, Message
 from attnviz.gui.bridge import Bridge
-from attnviz.gui.live.answer import TURN_MS, Answer
+from attnviz.gui.live.answer import TURN_MS, Answer, Outdated
 
 State = tuple[int | None, int | None, bool]
 
@@ -191,6 +191,23 @@ def test_in_turn_the_newest_begins_also_after_a_failure(room: Room, qtbot: QtBot
         room.gates[number].set()
     qtbot.waitUntil(lambda: answer.result == 9)
     assert room.begun == [2, 3] and answer.problem is None
+
+
+def test_a_question_whose_numbers_are_gone_leaves_the_picture_and_lets_the_next_begin(
+    room: Room, qtbot: QtBot
+) -> None:
+    answer = room.answer(in_turn=True)
+    for number in (2, 3, 4):
+        room.gates[number].set()
+    room.fails[3] = Outdated()
+    answer.ask(2)
+    qtbot.waitUntil(lambda: answer.result == 4)
+    answer.ask(3)
+    qtbot.waitUntil(lambda: room.begun == [2, 3] and not room.scheduler.is_busy("square"))
+    qtbot.wait(20)
+    assert (answer.result, answer.problem) == (4, None) and answer.is_stale
+    answer.ask(4)
+    qtbot.waitUntil(lambda: answer.result == 16)
 
 
 def test_a_question_waits_for_the_job_that_comes_first(room: Room, qtbot: QtBot) -> None:

@@ -12,8 +12,8 @@ from weakref import ref
 
 from msgspec.structs import replace
 
-from attnviz.compute.scheduler import Cancelled
 from attnviz.core.progress import Check, Progress
+from attnviz.gui.live.answer import Outdated
 from attnviz.gui.live.trace import GUI_CORES, execute
 from attnviz.model.edit.chapters import Chapter
 from attnviz.model.sites.sites import at, site_names
@@ -132,7 +132,7 @@ class OwnAsked:
 
         trace, drawn, pinned = self.trace(), self.drawn(), self.pinned
         if trace is None or drawn is None:  # newer numbers took their place
-            raise Cancelled
+            raise Outdated
         where = pinned.experiment, pinned.engine, pinned.device
         first = drawn_of_a = self.kept or execute(*where, check=check, reserve=GUI_CORES)
         if drawn is not trace:
