@@ -32,8 +32,6 @@ LATENT_PRODUCTS: tuple[LatentProduct, ...] = (
     LatentProduct("v", "up_value", "W_UV"),
 )
 
-PRODUCT_OF_STAGE = {product.stage: product for product in LATENT_PRODUCTS}
-
 
 def latent_of(attention: Attention) -> Latent:
     """The latent. Raises `ValueError` without one."""
