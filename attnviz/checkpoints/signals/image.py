@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnviz.checkpoints.reader import CheckpointError, read_object
 from attnviz.checkpoints.signals.signal import Floats
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 FILE = "preprocessor_config.json"
 
-Bytes = NDArray[np.uint8]
 Sides = tuple[int, int]
 """Rows and columns."""
 

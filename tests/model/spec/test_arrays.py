@@ -124,8 +124,8 @@ def test_a_change_of_one_number_copies_the_others_once_where_they_are_used(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copies: list[int] = []
-    make = arrays._Copy.made
-    monkeypatch.setattr(arrays._Copy, "made", lambda copy, stored: copies.append(1) or make(copy, stored))
+    make = arrays._Copy.numbers
+    monkeypatch.setattr(arrays._Copy, "numbers", lambda copy, stored: copies.append(1) or make(copy, stored))
     first = Matrix(np.zeros((300, 200), np.float32))
     changed = first
     for index in range(100):  # a drag
