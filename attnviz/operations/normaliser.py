@@ -1,4 +1,7 @@
-"""`Normaliser`: numbers to shares or weights, by one of the `RULES`."""
+"""`Normaliser`: numbers to shares or weights, by one rule.
+
+Over 500 lines because the rules share what masks, sinks and added numbers do to a row.
+"""
 
 from __future__ import annotations
 
