@@ -102,10 +102,17 @@ def _patches(
         by_head = each_head and STAGE_BY_ID[name].per_head
         shape = site.shape(name)
         shapes[site.name] = shape[:-1] if by_head else shape[-2:-1]
-        numbers, others = site[name], other[name]
         for at in np.ndindex(shapes[site.name]):
-            value = numbers[at] if by_head else numbers[..., at[0], :]
-            if not np.array_equal(value, others[at] if by_head else others[..., at[0], :]):
+            value = _numbers(site, name, at, by_head)
+            if not np.array_equal(value, _numbers(other, name, at, by_head)):
                 row = value if by_head or value.ndim == 1 else value[:, None, :]
                 patches[site.name, *at] = Patch(site.name, name, row, at[:-1] or None, at[-1:])
     return patches, shapes
+
+
+def _numbers(site: SiteTrace, stage: str, at: tuple[int, ...], by_head: bool) -> NDArray[Any]:
+    """Those of a position: of one head, of all heads, or of a stage without heads."""
+    row, per_head = slice(at[-1], at[-1] + 1), STAGE_BY_ID[stage].per_head
+    if by_head or not per_head:
+        return np.asarray(site.window(stage, at[0] if by_head else 0, row)[0])
+    return np.stack([site.window(stage, head, row)[0] for head in range(site.shape(stage)[0])])

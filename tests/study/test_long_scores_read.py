@@ -54,6 +54,7 @@ PARTS: dict[str, Any] = {
     "dtype": "float32",
 }
 LONG = set_n_layers(small(**PARTS), 2)
+OTHER = with_fields(LONG, tokens=(*LONG.tokens[:77], "cat", "cat", "cat"))
 EVICTING = with_fields(LONG, writing=Writing(cache=RingCache(9)))
 """Past the 64 tokens up to which a source gives a stage whole."""
 VIEW_FIELDS: dict[str, Any] = {
@@ -92,6 +93,9 @@ STUDIES: dict[str, Callable[[], Any]] = {
     "rollout": lambda: analysis.rollout(run()),
     "lens": lambda: analysis.logit_lens(LONG, analysis.Target("cat")).ranks,
     "contributions": lambda: analysis.contributions(LONG, analysis.Target("cat")),
+    "patching": lambda: (
+        analysis.patch(LONG, OTHER, analysis.Target("cat"), "weights", each_head=False).values
+    ),
     "ablation": lambda: analysis.ablate(LONG, analysis.Target("cat"), part="attention").values,
     "overviews": lambda: of_heads(lambda site, stage, head: site.overview(stage, head)),
     "means": lambda: of_sites(lambda site: [mean_ends(site, "weights", row.id) for row in RANGES]),
