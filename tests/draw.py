@@ -122,8 +122,8 @@ class Draw:
         """Processor time of the tests of a module, with that of the processes which they waited for."""
 
     def room(self, path: Path) -> str:
-        """The folder below `tests` of a module, or `tests` itself."""
-        below = path.relative_to(self.tests).parts
+        """The folder below `tests` of a module, or `tests` itself, also for one outside."""
+        below = path.relative_to(self.tests).parts if path.is_relative_to(self.tests) else ()
         return below[0] if len(below) > 1 else self.tests.name
 
     def places(

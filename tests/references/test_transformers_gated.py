@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT, gated
+from attnviz.core.block import CLAMP_ALPHA, CLAMP_LIMIT, GATED_UNIT_BY_ID
 from attnviz.core.special import NUMPY_SPECIAL
 
 torch = pytest.importorskip("torch")
@@ -33,7 +33,8 @@ def weight(layer: Any) -> Any:
 def test_a_gated_feed_forward(activation: str, block: Any, config: Any) -> None:
     torch.manual_seed(1)
     module = block(config(hidden_size=8, intermediate_size=12, num_attention_heads=1)).double()
-    joined = gated(np, X @ weight(module.gate_proj), X @ weight(module.up_proj), activation, NUMPY_SPECIAL)
+    unit = GATED_UNIT_BY_ID[activation]
+    joined = unit.apply(np, X @ weight(module.gate_proj), X @ weight(module.up_proj), NUMPY_SPECIAL)
     with torch.no_grad():
         expected = module(torch.tensor(X)).numpy()
     np.testing.assert_allclose(joined @ weight(module.down_proj), expected, rtol=1e-12, atol=1e-15)
@@ -45,5 +46,5 @@ def test_the_clamped_unit_is_gpt_oss() -> None:
     numbers = 6 * np.random.default_rng(7).standard_normal((40, 24))
     assert (numbers > CLAMP_LIMIT).any() and (numbers < -CLAMP_LIMIT).any()
     expected = experts._apply_gate(torch.tensor(numbers)).numpy()
-    found = gated(np, numbers[:, ::2], numbers[:, 1::2], "clamped_swish", NUMPY_SPECIAL)
+    found = GATED_UNIT_BY_ID["clamped_swish"].apply(np, numbers[:, ::2], numbers[:, 1::2], NUMPY_SPECIAL)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)

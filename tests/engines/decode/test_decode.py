@@ -123,7 +123,7 @@ def test_a_wrong_position_would_be_seen(
     plain = getattr(module, stage_function)
 
     def at_position_zero(*args: Any, **named: Any) -> Any:
-        place = 3 if stage_function == "attend" else 4
+        place = 4 if stage_function == "enter" else 3
         return plain(*args[:place], 0 * args[place], *args[place + 1 :], **named)
 
     assert max(parity(decode(NumpyEngine("float64"), given), trace).values()) < 1e-12

@@ -37,7 +37,7 @@ TEXTS = (
     *(Help(row.help, row.cites) for row in PANELS),
     *STAGE_HELP.values(),
     *CONTROL_HELP.values(),
-    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES),
+    *(Help(row.made_by.help, row.made_by.cites) for row in STAGES if row.id not in STAGE_HELP),
 )
 
 
