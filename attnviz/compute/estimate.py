@@ -231,7 +231,7 @@ def _weights(site: Site) -> int:
         shapes.append((site.d_model if known is None else known.logit_features(site.d_model), columns))
     if _rows_of_transform(site):
         shapes.append(transform_shape(site))
-    if site.place.begins and site.embedding_projection is not None:
+    if site.inputs.begins and site.embedding_projection is not None:
         shapes.append((site.d_embedding, site.d_model))
     return sum(rows * columns for rows, columns in shapes)
 
@@ -244,7 +244,7 @@ def _rows_of_transform(site: Site) -> int:
 
 def _rows_of_embedding(site: Site) -> int:
     """Number of arrays of token vectors before they are projected to the features of the layers."""
-    if site.embedding_projection is None or not site.place.begins:
+    if site.embedding_projection is None or not site.inputs.begins:
         return 0
     rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
     return sum(row.phase == "input" and row.axes[0] == "token" for row in rows) - 1

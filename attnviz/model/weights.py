@@ -177,14 +177,14 @@ class _BiasOfFirst(Weight):
     """A row of the projection of token vectors, which the first site of a stack has."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if attention.place.begins else None
+        return super().source(attention) if attention.inputs.begins else None
 
 
 class _OfFirst(_Projected):
     """The matrix of that projection."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if attention.place.begins else None
+        return super().source(attention) if attention.inputs.begins else None
 
 
 class _OfLatent(_Projected):

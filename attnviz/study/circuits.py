@@ -103,8 +103,7 @@ def circuit(
 
     def job(on_engine: Engine) -> tuple[Pair, ...]:
         chosen = at(experiment, site)
-        begins = next(place for place in places(experiment) if place.stack == chosen.place.stack)
-        entry = operands_of(on_engine, experiment, at(experiment, begins.name))
+        entry = operands_of(on_engine, experiment, at(experiment, chosen.inputs.embedded or site))
         own = operands_of(on_engine, experiment, chosen)
         last = operands_of(on_engine, experiment, at(experiment, names[-1]))
         first, second = CIRCUIT_BY_ID[kind].sides(

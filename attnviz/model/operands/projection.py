@@ -20,7 +20,7 @@ def entered(site: Site, x: Floats) -> Floats:
     block, widened = site.block, site.embedding_projection
     first = block.norm_1 if block is not None and block.placement != "post" else None
     x = normed(site.embedding_norm, x)
-    if widened is not None and site.place.begins:
+    if widened is not None and site.inputs.begins:
         x = _plus(x @ embedding_projection_array(site), widened.bias)
     return normed(first, x)
 

@@ -17,39 +17,45 @@ from attnviz.errors import FieldError, UnknownName, among
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.site import Place, Site
+from attnviz.model.spec.site import Inputs, Place, Site, Stack
 
 ATTENTION_FIELDS: tuple[str, ...] = Attention.__struct_fields__
 
 
 def places(experiment: Experiment) -> tuple[Place, ...]:
     """The sites of an experiment, in data-flow order."""
-    return _standing(experiment)[0]
+    return tuple(_standing(experiment))
 
 
 def site_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the sites, in data-flow order."""
-    return _standing(experiment)[1]
+    return tuple(place.name for place in _standing(experiment))
 
 
 @WeakMemo
-def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+def _standing(experiment: Experiment) -> dict[Place, Inputs]:
     n_encoder, n_layers = len(experiment.encoder), len(experiment.layers)
     return _counted(experiment.memory is not None, experiment.has_cross, n_encoder, n_layers)
 
 
 @lru_cache(maxsize=64)
-def _counted(
-    has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int
-) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """The sites and their names, which follow from the layers and their inputs."""
+def _counted(has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int) -> dict[Place, Inputs]:
+    """The sites and what each reads: the site before it in its stack, and the end of the encoder."""
     stack: Any = "decoder" if n_encoder or has_cross else "layers"
     standing = [Place("encoder", index, "self") for index in range(n_encoder)]
     for index in range(n_layers):
         standing.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
         if has_cross:
             standing.append(Place(stack, index, "cross", is_second=True))
-    return tuple(standing), tuple(place.name for place in standing)
+    inputs: dict[Place, Inputs] = {}
+    first: dict[Stack, str] = {}
+    last: dict[Stack, str] = {}
+    for place in standing:
+        own, memory = place.stack, last.get("encoder", "") if place.kind == "cross" else ""
+        inputs[place] = Inputs(last.get(own, ""), first.get(own, ""), memory)
+        first.setdefault(own, place.name)
+        last[own] = place.name
+    return inputs
 
 
 def place_of(experiment: Experiment, name: str) -> Place:
@@ -109,14 +115,15 @@ def _derived(experiment: Experiment, place: Place) -> Site:
     if place.stack != "encoder":
         for field in ("embedding_projection", "references"):
             fields[field] = getattr(experiment, field)
-    if place.layer == 0 and not place.is_second:
+    inputs = _standing(experiment)[place]
+    if inputs.begins:
         name = "encoder_embedding_norm" if place.stack == "encoder" else "embedding_norm"
         fields["embedding_norm"] = getattr(experiment, name)
     if place is places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
             fields[field] = getattr(experiment, field)
     try:
-        return Site(place, tokens, vectors, memory, dtype=experiment.dtype, **fields)
+        return Site(place, tokens, vectors, memory, inputs, dtype=experiment.dtype, **fields)
     except FieldError as error:
         raise place.refused(error) from None
 

@@ -45,11 +45,6 @@ class Place(Value, frozen=True):
     is_second: bool = False
 
     @property
-    def begins(self) -> bool:
-        """True if the site begins a stack: its input are token vectors, not the result of another site."""
-        return self.layer == 0 and not self.is_second
-
-    @property
     def name(self) -> str:
         """The public name."""
         return f"{self.stack}.{self.layer}.{self.kind}"
@@ -74,6 +69,23 @@ class Place(Value, frozen=True):
         return error.below(self.path)
 
 
+class Inputs(Value, frozen=True):
+    """What a site reads: outputs of other sites, each by its name; empty: vectors of the document.
+
+    `tokens` is its token input, and `embedded` the site that begins with the token vectors behind that input;
+    `memory` is the site whose output replaces the vectors of the memory.
+    """
+
+    tokens: str = ""
+    embedded: str = ""
+    memory: str = ""
+
+    @property
+    def begins(self) -> bool:
+        """True if the token input are vectors of the document."""
+        return not self.tokens
+
+
 def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:
     """Sizes that a position encoding must fit beside these heads and this latent."""
     d_rope = None if latent is None else latent.d_rope
@@ -88,10 +100,11 @@ class Site(Attention, frozen=True):
 
     Attributes:
         place: Its place in the stack.
+        inputs: The sites that it reads.
         tokens: The n tokens along the query axis: the memory's for a site of the encoder.
-        vectors: Their vectors, (n, d_model). A site after another one reads that one's output instead.
+        vectors: Their vectors, (n, d_model), unless `inputs.tokens` names the site whose output it reads.
         memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
-            After an encoder, the encoder's output replaces its vectors.
+            The output of `inputs.memory`, if it names a site, replaces its vectors.
         embedding_norm: None, or a norm before the first layer.
         embedding_projection: None, or a map of the token vectors to d_model features before the first layer.
         final_norm: None, or a norm after the last layer of the stack.
@@ -109,6 +122,7 @@ class Site(Attention, frozen=True):
     tokens: tuple[str, ...]
     vectors: Vectors
     memory: Memory | None = None
+    inputs: Inputs = Inputs()
     embedding_norm: Norm | None = None
     embedding_projection: EmbeddingProjection | None = None
     final_norm: Norm | None = None
