@@ -194,7 +194,7 @@ class SiteRun(NamedTuple):
 
 
 def _origins(reads: Inputs, others: Mapping[str, SiteRun] | Mapping[str, Passed]) -> dict[str, Origin]:
-    """The stages of other sites that are the reads of a site."""
+    """The stages of other sites that a site reads."""
     given = {}
     if reads.tokens:
         given["layer_input"] = others[reads.tokens].origin
