@@ -122,7 +122,7 @@ def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
 
 def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine]:
     """The lines beside scores, q, k, v, input and output: their other forms, the block, the read-out."""
-    heads, block = site.heads, site.block
+    heads, ffn = site.heads, site.layer.feed_forward
     per_head = [STAGE_BY_ID[stage].axes[0] for stage in site_stages(site) if stage in of_phase("heads")]
     numbers = {
         "itemsize": itemsize,
@@ -184,7 +184,6 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
         value = rows * n * site.d_model * itemsize
         yield EstimateLine(_("norms, dropout, residuals"), formula.format(count=rows, **numbers), value)
-    ffn = None if block is None else block.feed_forward
     if ffn is not None:
         count = 2 + ffn.gated + ffn.n_weighted
         formula = _("{count} × {queries} queries × {d_hidden} hidden features × {itemsize} bytes")
@@ -196,7 +195,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         formula = _("2 × {queries} queries × {columns} experts × {itemsize} bytes")
         value = 2 * n * columns * itemsize
         yield EstimateLine(_("routers"), formula.format(columns=columns, **numbers), value)
-    if site.readout != "none":
+    if site.layer.readout != "none":
         tokens = len(output_tokens(site))
         formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
         value = 2 * n * tokens * itemsize
@@ -223,15 +222,14 @@ def _weights(site: Site) -> int:
         shapes += [site.latent.shape(role, site.d_model, d_keys, site.heads) for role in site.latent.roles()]
     if site.gate is not None and not site.gate.weights.is_identity:
         shapes.append(site.gate.shape(site.d_model, site.heads))
-    ffn = None if site.block is None else site.block.feed_forward
+    ffn = site.layer.feed_forward
     if ffn is not None:
         shapes += [ffn.shape(role, site.d_model) for role in ffn.roles]
-    if site.readout != "none":
-        known, columns = site.vocabulary, len(output_tokens(site))
-        shapes.append((site.d_model if known is None else known.logit_features(site.d_model), columns))
+    if site.layer.readout != "none":
+        shapes.append((site.logit_features, len(output_tokens(site))))
     if _rows_of_transform(site):
         shapes.append(transform_shape(site))
-    if site.place.begins and site.embedding_projection is not None:
+    if site.inputs.begins and site.layer.embedding_projection is not None:
         shapes.append((site.d_embedding, site.d_model))
     return sum(rows * columns for rows, columns in shapes)
 
@@ -244,7 +242,7 @@ def _rows_of_transform(site: Site) -> int:
 
 def _rows_of_embedding(site: Site) -> int:
     """Number of arrays of token vectors before they are projected to the features of the layers."""
-    if site.embedding_projection is None or not site.place.begins:
+    if site.layer.embedding_projection is None or not site.inputs.begins:
         return 0
     rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
     return sum(row.phase == "input" and row.axes[0] == "token" for row in rows) - 1
@@ -252,10 +250,10 @@ def _rows_of_embedding(site: Site) -> int:
 
 def _rows_of_block(site: Site) -> int:
     """Number of (query, d_model) arrays that a site stores besides its input and the attention's output."""
-    block = site.block
-    rows = int(site.final_norm is not None)
+    block = site.layer.block
+    rows = int(site.layer.final_norm is not None)
     if not _rows_of_embedding(site):
-        rows += (site.embedding_norm is not None) + (changes(site.position) == "vectors")
+        rows += (site.layer.embedding_norm is not None) + (changes(site.position) == "vectors")
     if block is None:
         return rows
     has_ffn = block.feed_forward is not None

@@ -57,7 +57,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
         distinct = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
         matrices[VECTORS] = engine.xp.matrix_transpose(distinct)
     return Operands(
-        vectors=engine.asarray(vectors_array(site.vectors)) if site.place.begins else None,
+        vectors=engine.asarray(vectors_array(site.vectors)) if site.inputs.begins else None,
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),
         scoring=scoring_of(site, made),
         stages=stages,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from attnviz.model.keep_mask import added_keep_masks
 from attnviz.model.sites.sites import sites as sites_
 from attnviz.model.spec.conversions import CONVERSIONS
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.site import Place, Site
+from attnviz.model.spec.site import Inputs, Place, Site
 from attnviz.model.stages import STAGE_BY_ID, inputs, result_of
 from attnviz.model.trace import ANY_CELLS, Origin, SiteTrace, Trace
 from attnviz.operations.operation import Block
@@ -64,23 +63,16 @@ def sites_of(
     kept: Sequence[SiteRun] = (),
 ) -> tuple[SiteRun, ...]:
     """The sites of a pass with `patches`, in data-flow order; the first ones are `kept` from another pass."""
-    sites: list[SiteRun] = []
-    first: SiteRun | None = None
-    before: SiteRun | None = None
-    memory: SiteRun | None = None
+    made: dict[str, SiteRun] = {}
     progress, standing = progress_of(check), sites_(experiment).values()
     for index, site in enumerate(standing):
-        if before is not None and before.place.stack == "encoder" != site.place.stack:
-            first, before, memory = None, None, before
         progress.at(index / len(standing))
         if index < len(kept):
-            before = kept[index]
+            made[site.place.name] = kept[index]
         else:
             part = progress.step(index, len(standing))
-            before = _site_run(engine, experiment, site, (first, before, memory), part, patches)
-        first = first or before
-        sites.append(before)
-    return tuple(sites)
+            made[site.place.name] = _site_run(engine, experiment, site, made, part, patches)
+    return tuple(made.values())
 
 
 def last_sites(
@@ -93,57 +85,36 @@ def last_sites(
     """The last site of the pass with each patch alone; what precedes the patch is that of `base`.
 
     All variants pass through one site before any passes through the next: the weights of a site are read, and
-    converted where they lie in a file, once for all of them. Of a pass only the input of its next site is
-    kept.
+    converted where they lie in a file, once for all of them. Of a pass only what a later site reads is kept.
     """
     progress, standing = progress_of(check), list(sites_(experiment).values())
     starts = {site.place.name: index for index, site in enumerate(standing)}
-    passing = [_Passing() for _patch in variants]
+    passing: list[dict[str, Passed]] = [{} for _patch in variants]
     for index, site in enumerate(standing):
+        read = {
+            name for later in standing[index + 1 :] for name in (later.inputs.tokens, later.inputs.memory)
+        }
         is_last, part = index == len(standing) - 1, progress.step(index, len(standing))
         with (engine.on_device or CONVERSIONS).held():
             for number, (patch, one) in enumerate(zip(variants, passing, strict=True)):
                 part.at(number / len(variants))
-                one.enter(site)
                 if index < starts[patch.site]:
                     made = base[index]
                 else:
-                    made = _site_run(engine, experiment, site, one.others, program.never_cancelled, (patch,))
+                    made = _site_run(engine, experiment, site, one, program.never_cancelled, (patch,))
                 if is_last:
                     yield made
-                else:
-                    one.leave(made)
+                    continue
+                one[made.place.name] = Passed(made.origin, made.result)
+                for name in one.keys() - read:
+                    del one[name]
 
 
 class Passed(NamedTuple):
     """A site of which the result alone is kept."""
 
-    place: Place
     origin: Origin
     result: Array
-
-
-@dataclass
-class _Passing:
-    """A pass under way: the first site of its stack, the one before the next, and the end of the encoder."""
-
-    first: Passed | None = None
-    before: Passed | None = None
-    memory: Passed | None = None
-
-    @property
-    def others(self) -> tuple[Passed | None, Passed | None, Passed | None]:
-        return self.first, self.before, self.memory
-
-    def enter(self, site: Site) -> None:
-        """Another stack begins behind the encoder, which is its memory."""
-        if self.before is not None and self.before.place.stack == "encoder" != site.place.stack:
-            self.first, self.before, self.memory = None, None, self.before
-
-    def leave(self, made: SiteRun) -> None:
-        """Keep what the next site reads."""
-        self.before = Passed(made.place, made.origin, made.result)
-        self.first = self.first or self.before
 
 
 def trace_of(
@@ -166,18 +137,17 @@ def _site_run(
     engine: Engine,
     experiment: Experiment,
     site: Site,
-    others: tuple[SiteRun | Passed | None, SiteRun | Passed | None, SiteRun | Passed | None],
+    others: Mapping[str, SiteRun] | Mapping[str, Passed],
     check: Check,
     patches: Sequence[Patch],
 ) -> SiteRun:
-    """One site; `others` are the first one of its stack, the one before it, and the end of the encoder."""
-    _first, before, memory = others
-    operands = operands_of(engine, experiment, site)
-    x = None if before is None else before.result
-    encoded = None if memory is None else memory.result
+    """One site; `others` are those that it reads, by their names."""
+    operands, reads = operands_of(engine, experiment, site), site.inputs
+    x = others[reads.tokens].result if reads.tokens else None
+    encoded = others[reads.memory].result if reads.memory else None
     own = patches_of(site) + [patch for patch in patches if patch.site == site.place.name]
     made = forward(engine, operands, x, encoded, check, SitePatches(engine, own) if own else None)
-    return SiteRun(engine, operands.scoring, site, made, _inputs(site, *others))
+    return SiteRun(engine, operands.scoring, site, made, _origins(reads, others))
 
 
 class SiteRun(NamedTuple):
@@ -223,19 +193,14 @@ class SiteRun(NamedTuple):
         return HeldStages(self.engine, self.scoring, self.made)
 
 
-def _inputs(
-    site: Site,
-    first: SiteRun | Passed | None,
-    before: SiteRun | Passed | None,
-    memory: SiteRun | Passed | None,
-) -> dict[str, Origin]:
-    """Inputs of a site from others: the previous one, the last of the encoder, the first of its stack."""
+def _origins(reads: Inputs, others: Mapping[str, SiteRun] | Mapping[str, Passed]) -> dict[str, Origin]:
+    """The stages of other sites that a site reads."""
     given = {}
-    if before is not None and first is not None:
-        given["layer_input"] = before.origin
-        given["tokens_embedded"] = Origin(first.place.name, "tokens_embedded")
-    if memory is not None and site.memory is not None:
-        given["memory"] = memory.origin
+    if reads.tokens:
+        given["layer_input"] = others[reads.tokens].origin
+        given["tokens_embedded"] = Origin(reads.embedded, "tokens_embedded")
+    if reads.memory:
+        given["memory"] = others[reads.memory].origin
     return given
 
 
@@ -262,11 +227,11 @@ def forward(
 ) -> Forward:
     """All stages of a full pass through one site, on the engine.
 
-    `x` is the output of the previous site, (token, d_model); None: the site begins with the token vectors.
-    `memory` is an encoder's output; None: a site that reads a memory reads its vectors unchanged.
+    `x` is the output of the site that it reads, (token, d_model); None: it begins with the token vectors.
+    `memory` is another site's output; None: a site that reads a memory reads its vectors unchanged.
     """
     stage, x = ("tokens_embedded", operands.vectors) if x is None else ("layer_input", x)
-    assert x is not None  # a site without one before it begins a stack
+    assert x is not None  # a site that reads no other begins with vectors
     q_positions = program.positions(x.shape[0])
     features = projecting.enter(engine, operands, stage, x, q_positions, patches)
     k_positions = q_positions

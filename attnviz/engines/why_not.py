@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core import why_not as core
@@ -134,7 +133,7 @@ def compare(row: WhyNot, experiment: Experiment, site: str, head: int, seed: int
 
 def _lonely(site: Site) -> Site:
     """The attention without what stands around it."""
-    return replace(site, block=None, readout="none", final_norm=None)
+    return site.changed(block=None, readout="none", final_norm=None)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def _of_site(site: Site) -> Architecture:
     sources: dict[str, Source] = {role: getattr(site.projections, role) for role in ROLES}
     if site.latent is not None:
         sources |= {role: getattr(site.latent, role) for role in site.latent.roles()}
-    ffn = None if site.block is None else site.block.feed_forward
+    ffn = site.layer.feed_forward
     if ffn is not None:
         sources |= {called: getattr(ffn, role) for role, called in FFN_ROLES.items()}
     is_cross = site.memory is not None
@@ -151,7 +151,7 @@ def _biases(site: Site) -> tuple[int, ...]:
     ]
     if site.gate is not None and site.gate.bias is not None:
         counts.append(site.gate.shape(site.d_model, site.heads)[1])
-    ffn = None if site.block is None else site.block.feed_forward
+    ffn = site.layer.feed_forward
     if ffn is not None:
         rows = [role for role in ffn.roles if getattr(ffn, f"{role}_bias") is not None]
         counts += [ffn.shape(role, site.d_model)[1] for role in rows]
@@ -183,9 +183,9 @@ def _routers(ffn: FeedForward | None, d_model: int) -> tuple[int, ...]:
 def _norms(site: Site) -> tuple[int, ...]:
     """Numbers of each gain and bias of the block's norms, and of those of queries and keys."""
     counts: tuple[int, ...] = ()
-    if site.block is not None:
+    if site.layer.block is not None:
         for name in NORMS:
-            counts += _of_norm(getattr(site.block, name), site.d_model)
+            counts += _of_norm(getattr(site.layer.block, name), site.d_model)
     if site.qk_norm is not None:
         widths = site.qk_norm.gain_widths(site.heads)
         counts += tuple(widths[name] for name in widths if getattr(site.qk_norm, name) is not None)

@@ -35,7 +35,7 @@ from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.parts import Dropout, SeededVectors, Vectors
 from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import row_array
-from attnviz.model.spec.site import Site, experts_of, ffn_of
+from attnviz.model.spec.site import Site, Surroundings, experts_of, ffn_of
 from attnviz.model.stages import EMBEDDED, STAGE_BY_ID, Stage
 from attnviz.model.weights import WEIGHT_BY_PATH, WEIGHTS, Weight, bias_path
 from attnviz.operations.linear import Linear
@@ -52,7 +52,9 @@ def bind(site: Site, stage: str) -> Operation:
     row = STAGE_BY_ID[stage]
     if row.made_by in (Linear, Norm):
         return _by_weights(row, site)
-    computed = _COMPUTED.get(row.operands)
+    of_layer, computed = _OF_LAYER.get(row.operands), _COMPUTED.get(row.operands)
+    if of_layer is not None:
+        return row.made_by(*of_layer(site.layer))
     return row.made_by(*((attrgetter(row.operands)(site),) if computed is None else computed(site)))
 
 
@@ -225,12 +227,12 @@ def _dropout(given: Dropout, place: int | None = None) -> tuple[float, int, bool
     return given.p, given.seed, given.rescale, place
 
 
-def _behind(place: int) -> Callable[[Site], tuple[float, int, bool, int | None]]:
+def _behind(place: int) -> Callable[[Surroundings], tuple[float, int, bool, int | None]]:
     """The residual dropout of a place in the block."""
 
-    def dropout(site: Site) -> tuple[float, int, bool, int | None]:
-        assert site.block is not None
-        return _dropout(site.block.dropout, place)
+    def dropout(layer: Surroundings) -> tuple[float, int, bool, int | None]:
+        assert layer.block is not None
+        return _dropout(layer.block.dropout, place)
 
     return dropout
 
@@ -263,19 +265,19 @@ def _temper(site: Site) -> tuple[Any, ...]:
     return given.strength, given.interval, site.query_offset, given.factors
 
 
-def _routing(site: Site) -> tuple[Any, ...]:
+def _routing(layer: Surroundings) -> tuple[Any, ...]:
     """The weights of the experts."""
-    of = experts_of(site)
+    of = experts_of(layer)
     correction = None if of.correction is None else row_array(of.correction, of.n)
     shares = SHARES_BY_ID[of.shares]
     return of.n, shares, of.choice, of.normalised, of.scale, of.shared_gate, correction
 
 
-def _routed(letter: str, role: str = "") -> Callable[[Site], tuple[Any, ...]]:
+def _routed(letter: str, role: str = "") -> Callable[[Surroundings], tuple[Any, ...]]:
     """Features times the weights of the experts; `role` is the map that makes them."""
 
-    def routed(site: Site) -> tuple[Any, ...]:
-        ffn, of = ffn_of(site), experts_of(site)
+    def routed(layer: Surroundings) -> tuple[Any, ...]:
+        ffn, of = ffn_of(layer), experts_of(layer)
         is_direct = role and getattr(ffn, f"{role}_bias") is None
         widths = of.n, ffn.d_hidden, of.d_shared
         return letter, *widths, of.shared_gate, of.biased, role if is_direct else ""
@@ -307,9 +309,9 @@ def _placed(site: Site) -> tuple[Any, ...]:
     return partial(added, position, site.d_embedding), table
 
 
-def _activation(site: Site) -> tuple[Any, ...]:
+def _activation(layer: Surroundings) -> tuple[Any, ...]:
     """The activation of the feed-forward layer; of routed gates and ups with their letters."""
-    ffn = ffn_of(site)
+    ffn = ffn_of(layer)
     row = GATED_UNIT_BY_ID[ffn.activation] if ffn.gated else ACTIVATION_BY_ID[ffn.activation]
     written = row.formula if ffn.gated else row.formula.replace("z", "up")
     if ffn.experts is not None and ffn.experts.weighted != "output":
@@ -317,11 +319,11 @@ def _activation(site: Site) -> tuple[Any, ...]:
     return ffn.activation, ffn.gated, written, row.title
 
 
-def _activation_of_transform(site: Site) -> tuple[Any, ...]:
+def _activation_of_transform(layer: Surroundings) -> tuple[Any, ...]:
     """The activation before the vocabulary's matrix."""
-    known = site.vocabulary
-    assert known is not None and known.transform is not None
-    row = ACTIVATION_BY_ID[known.transform.activation]
+    transform = layer.transform
+    assert transform is not None
+    row = ACTIVATION_BY_ID[transform.activation]
     return row.id, False, row.formula.replace("z", "t"), row.title
 
 
@@ -334,8 +336,8 @@ REPORTED: dict[str, str] = {
 
 def _logits(site: Site) -> tuple[Any, ...]:
     """The product with the vocabulary's matrix, or with the vectors of the distinct tokens."""
-    known, held = site.vocabulary, _alive(site)
-    if site.readout == "similarity" or known is None:
+    known, held = site.layer.output_vocabulary, _alive(site)
+    if known is None:
         tokens = vocabulary(site)[1]
         vectors = vectors_array(site.vectors)
 
@@ -364,17 +366,11 @@ _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "memory.vectors": _memory,
     "position of vectors": _placed,
     "gate": lambda site: (site.gate is not None and site.gate.per == "head",),
-    "block.feed_forward.activation": _activation,
-    "vocabulary.transform.activation": _activation_of_transform,
     "readout": _logits,
     "scale": _scale,
     "position": _bias,
     "additive_mask": _added,
     "position_temperature": _temper,
-    "experts": _routing,
-    "experts of gate": _routed("g", "gate"),
-    "experts of up": _routed("u", "up"),
-    "experts of hidden": _routed("h"),
     "masks": _mask,
     "relative position": _relative,
     "normaliser": _weights,
@@ -384,7 +380,17 @@ _COMPUTED: dict[str, Callable[[Site], tuple[Any, ...]]] = {
     "position of queries": _rotation("query"),
     "position of keys": _rotation("key"),
     "dropout": lambda site: _dropout(site.dropout),
-    "block.dropout behind the attention": _behind(AFTER_ATTENTION),
-    "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),
 }
 """Operands of more than one field of the site."""
+
+_OF_LAYER: dict[str, Callable[[Surroundings], tuple[Any, ...]]] = {
+    "block.dropout behind the attention": _behind(AFTER_ATTENTION),
+    "block.dropout behind the feed-forward layer": _behind(AFTER_FFN),
+    "block.feed_forward.activation": _activation,
+    "experts": _routing,
+    "experts of gate": _routed("g", "gate"),
+    "experts of up": _routed("u", "up"),
+    "experts of hidden": _routed("h"),
+    "vocabulary.transform.activation": _activation_of_transform,
+}
+"""Those of what stands around the mixer."""

@@ -33,7 +33,7 @@ from attnviz.operations.rotation import Rotation
 from attnviz.operations.terms import Hue
 
 if TYPE_CHECKING:
-    from attnviz.model.spec.site import Site
+    from attnviz.model.spec.site import Site, Surroundings
 
 Axis = Literal[
     "head", "kv_head", "token", "memory", "query", "key", "feature", "key_feature", "vocabulary", "expert"
@@ -61,6 +61,8 @@ Slot = tuple[str, ...] | Phase
 """The possible stages of one input; a phase stands for all of its stages."""
 
 PHASES: tuple[Phase, ...] = get_args(Phase)
+OF_LAYER: tuple[Phase, ...] = ("block", "read-out")
+"""Phases of a layer around its mixer."""
 
 AXIS_NAMES: dict[Axis, str] = {
     "head": N_("head"),
@@ -77,16 +79,16 @@ AXIS_NAMES: dict[Axis, str] = {
 """Names of the axes, to translate where they are shown."""
 
 
-def _always(site: Site) -> bool:
+def _always(owner: Any) -> bool:
     return True
 
 
-def _has(*paths: str) -> Callable[[Site], bool]:
-    """True for sites in which every field exists and is not False: `block.norm_2`."""
+def _has(*paths: str) -> Callable[[Any], bool]:
+    """True for owners in which every field exists and is not False: `block.norm_2`."""
 
-    def has(site: Site) -> bool:
+    def has(owner: Any) -> bool:
         for path in paths:
-            value: Any = site
+            value = owner
             for name in path.split("."):
                 value = getattr(value, name)
                 if value is None or value is False:
@@ -105,23 +107,23 @@ def _of(path: str) -> Callable[[Site], int]:
     return of
 
 
-def _in_place(site: Site) -> str:
+def _in_place(layer: Surroundings) -> str:
     return ""
 
 
-def _behind(stage: str) -> Callable[[Site], str]:
+def _behind(stage: str) -> Callable[[Surroundings], str]:
     """Of a norm: behind a residual connection in a post-norm block, before a parallel attention."""
 
-    def after(site: Site) -> str:
-        placement = "" if site.block is None else site.block.placement
-        return stage if placement == "post" else _before_attention(site)
+    def after(layer: Surroundings) -> str:
+        placement = "" if layer.block is None else layer.block.placement
+        return stage if placement == "post" else _before_attention(layer)
 
     return after
 
 
-def _before_attention(site: Site) -> str:
+def _before_attention(layer: Surroundings) -> str:
     """Of the feed-forward layer of a parallel block: it reads what the attention reads."""
-    return "norm_1" if site.block is not None and site.block.placement == "parallel" else ""
+    return "norm_1" if layer.block is not None and layer.block.placement == "parallel" else ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ class Stage:
     input: the last one in the trace before this stage is the input. `rule` selects the cells of the inputs
     that compute one cell (see `model/provenance.py`).
 
-    A site has the stage if `when`; it stands where the table has it, or behind the stage that `after` names.
+    A site has the stage if `when`, which is asked of its layer in the phases of `OF_LAYER`, else of the site.
+    It stands where the table has it, or behind the stage that `after` names.
     `signed` values get a diverging colour map; `has_sums` says that rows are shares of one, so that their
     sums inform; `is_infinite` that −∞ marks blocked cells.
 
@@ -159,8 +162,8 @@ class Stage:
     operation: str
     reads: tuple[Slot, ...]
     rule: Rule
-    when: Callable[[Site], bool] = _always
-    after: Callable[[Site], str] = _in_place
+    when: Callable[[Any], bool] = _always
+    after: Callable[[Surroundings], str] = _in_place
     width: Callable[[Site], int] = _of("d_model")
     hue: Hue = ""
     signed: bool = True
@@ -175,6 +178,10 @@ class Stage:
     cites: str = ""
     made_by: type[Operation] = Operation
     operands: str = ""
+
+    def is_in(self, site: Site) -> bool:
+        """True if a site has the stage."""
+        return self.when(site.layer if self.phase in OF_LAYER else site)
 
     @cached_property
     def score_shaped(self) -> bool:
@@ -257,7 +264,7 @@ STAGES: tuple[Stage, ...] = (
         "",
         (),
         "given",
-        when=_has("place.begins"),
+        when=_has("inputs.begins"),
         width=_of("d_embedding"),
         symbol="e",
         help=N_("One vector for each token, before anything is computed."),
@@ -273,7 +280,7 @@ STAGES: tuple[Stage, ...] = (
         "",
         (),
         "given",
-        when=lambda site: not site.place.begins,
+        when=lambda site: not site.inputs.begins,
         help=N_("The output vectors of the previous layer."),
         made_by=Given,
         operands="previous layer",
@@ -305,7 +312,7 @@ STAGES: tuple[Stage, ...] = (
         N_("norm"),
         (("x", "tokens_embedded"),),
         "row",
-        when=_has("embedding_norm"),
+        when=_has("layer.embedding_norm"),
         width=_of("d_embedding"),
         symbols=("x",),
         fold=3,
@@ -321,7 +328,7 @@ STAGES: tuple[Stage, ...] = (
         "×W_X",
         (("x_normed", "x", "tokens_embedded"),),
         "projection",
-        when=_has("place.begins", "embedding_projection"),
+        when=_has("inputs.begins", "layer.embedding_projection"),
         symbols=("x",),
         fold=3,
         made_by=Linear,
@@ -1043,7 +1050,7 @@ STAGES: tuple[Stage, ...] = (
         "projection",
         when=_has("block.feed_forward.gated"),
         after=_before_attention,
-        width=_of("block.feed_forward.width"),
+        width=_of("layer.block.feed_forward.width"),
         symbols=("x",),
         wraps="{entered} W_gate",
         lane="above",
@@ -1064,7 +1071,7 @@ STAGES: tuple[Stage, ...] = (
         "projection",
         when=_has("block.feed_forward"),
         after=_before_attention,
-        width=_of("block.feed_forward.width"),
+        width=_of("layer.block.feed_forward.width"),
         symbols=("x",),
         wraps="{entered} W_up",
         fold=1,
@@ -1082,7 +1089,7 @@ STAGES: tuple[Stage, ...] = (
         "routed",
         when=_has("block.feed_forward.scales_inputs", "block.feed_forward.gated"),
         after=_before_attention,
-        width=_of("block.feed_forward.width"),
+        width=_of("layer.block.feed_forward.width"),
         symbols=("g", "G"),
         symbol="gate′",
         wraps="{0} · G",
@@ -1104,7 +1111,7 @@ STAGES: tuple[Stage, ...] = (
         "routed",
         when=_has("block.feed_forward.scales_inputs"),
         after=_before_attention,
-        width=_of("block.feed_forward.width"),
+        width=_of("layer.block.feed_forward.width"),
         symbols=("u", "G"),
         symbol="up′",
         wraps="{0} · G",
@@ -1125,7 +1132,7 @@ STAGES: tuple[Stage, ...] = (
         "same_cell",
         when=_has("block.feed_forward"),
         after=_before_attention,
-        width=_of("block.feed_forward.width"),
+        width=_of("layer.block.feed_forward.width"),
         symbols=("gate gate′", "up up′"),
         wraps="{activation}({0}, {1})",
         fold=1,
@@ -1145,7 +1152,7 @@ STAGES: tuple[Stage, ...] = (
         "routed",
         when=_has("block.feed_forward.scales_outputs"),
         after=_before_attention,
-        width=_of("block.feed_forward.routed_width"),
+        width=_of("layer.block.feed_forward.routed_width"),
         symbols=("h", "G"),
         wraps="{0} · G",
         fold=1,
@@ -1297,7 +1304,7 @@ STAGES: tuple[Stage, ...] = (
         "· eᵀ",
         ((*_TRANSFORMED, "output", *_RESULT), ("tokens_embedded",)),
         "qd,wd->qw",
-        when=lambda site: site.readout != "none",
+        when=lambda layer: layer.readout != "none",
         symbols=("o h", "e"),
         fold=12,
         help=N_("One number for each possible next token, or class: the larger, the more probable."),

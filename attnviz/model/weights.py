@@ -36,7 +36,7 @@ from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied, is_transposed
 from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
-from attnviz.model.spec.site import Site, experts_of
+from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.stages import STAGE_BY_ID, Stage
 
@@ -139,7 +139,7 @@ _WRITTEN: Any = {
 
 def _replaced(owner: Any, path: list[str], value: Any) -> Any:
     first, *rest = path
-    return replace(owner, **{first: _replaced(getattr(owner, first), rest, value) if rest else value})
+    return owner.changed(**{first: _replaced(getattr(owner, first), rest, value) if rest else value})
 
 
 class _Projected(Weight):
@@ -177,14 +177,14 @@ class _BiasOfFirst(Weight):
     """A row of the projection of token vectors, which the first site of a stack has."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if attention.place.begins else None
+        return super().source(attention) if attention.inputs.begins else None
 
 
 class _OfFirst(_Projected):
     """The matrix of that projection."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if attention.place.begins else None
+        return super().source(attention) if attention.inputs.begins else None
 
 
 class _OfLatent(_Projected):
@@ -237,7 +237,7 @@ class _OfReadout(Weight):
     """A row of the vocabulary, at the site whose output it reads."""
 
     def source(self, attention: Site) -> Any:
-        return super().source(attention) if attention.readout == "vocabulary" else None
+        return None if attention.layer.output_vocabulary is None else super().source(attention)
 
 
 class _Transform(_Projected, _OfReadout):
@@ -251,8 +251,8 @@ class _Unembedding(_OfReadout):
         return False
 
     def source(self, attention: Site) -> Any:
-        known = attention.vocabulary
-        if attention.readout != "vocabulary" or known is None:
+        known = attention.layer.output_vocabulary
+        if known is None:
             return None
         return known.embedding if known.unembedding is None else known.unembedding
 
@@ -260,16 +260,16 @@ class _Unembedding(_OfReadout):
         return "tied" if self.tied_to(attention) else "explicit"
 
     def tied_to(self, attention: Site) -> str:
-        known = attention.vocabulary
+        known = attention.layer.vocabulary
         return "E" if known is not None and known.unembedding is None else ""
 
     def matrix(self, attention: Site) -> Matrix | None:
-        known = attention.vocabulary
+        known = attention.layer.vocabulary
         assert known is not None
         return known.embedding.turned() if known.unembedding is None else known.unembedding
 
     def stored(self, attention: Site) -> tuple[Matrix | None, bool]:
-        known = attention.vocabulary
+        known = attention.layer.vocabulary
         assert known is not None
         return (known.embedding, True) if known.unembedding is None else (known.unembedding, False)
 
@@ -288,9 +288,7 @@ def _latent(role: LatentRole, symbol: str, stage: str) -> Weight:
 
 def _linear(role: Any, symbol: str, stage: str) -> Weight:
     def make(e: Site) -> Array:
-        assert e.block is not None
-        assert e.block.feed_forward is not None
-        return feed_forward_array(e.block.feed_forward, role, e.d_model)
+        return feed_forward_array(ffn_of(e.layer), role, e.d_model)
 
     return _Projected(f"block.feed_forward.{role}", symbol, stage, make)
 
@@ -340,9 +338,7 @@ _HIDDEN: dict[FeedForwardRole, str] = {
 
 def _features_of_hidden(role: FeedForwardRole) -> Callable[[Site], int]:
     def features(e: Site) -> int:
-        assert e.block is not None
-        assert e.block.feed_forward is not None
-        return e.block.feed_forward.shape(role, e.d_model)[1]
+        return ffn_of(e.layer).shape(role, e.d_model)[1]
 
     return features
 
@@ -361,8 +357,9 @@ def _d_model(e: Site) -> int:
 
 
 def _widening_bias(e: Site) -> Array:
-    assert e.embedding_projection is not None and e.embedding_projection.bias is not None
-    return row_array(e.embedding_projection.bias, e.d_model)[None, :]
+    widened = e.layer.embedding_projection
+    assert widened is not None and widened.bias is not None
+    return row_array(widened.bias, e.d_model)[None, :]
 
 
 def _gain_width(name: str) -> Callable[[Site], int]:
@@ -383,8 +380,8 @@ def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]
 
 
 def _unembedding(e: Site) -> Array:
-    assert e.vocabulary is not None
-    return unembedding_array(e.vocabulary)
+    assert e.layer.vocabulary is not None
+    return unembedding_array(e.layer.vocabulary)
 
 
 def _of_transform(name: str, symbol: str, stage: str) -> Weight:
@@ -396,8 +393,9 @@ def _of_transform(name: str, symbol: str, stage: str) -> Weight:
 
 
 def _logit_bias(e: Site) -> Array:
-    assert e.vocabulary is not None and e.vocabulary.bias is not None
-    return row_array(e.vocabulary.bias, e.vocabulary.n_logits)[None, :]
+    known = e.layer.vocabulary
+    assert known is not None and known.bias is not None
+    return row_array(known.bias, known.n_logits)[None, :]
 
 
 def _added(e: Site) -> Array:
@@ -448,7 +446,7 @@ WEIGHTS: tuple[Weight, ...] = (
         _row(f"block.feed_forward.{role}_bias", f"b_{role}", stage, _features_of_hidden(role))
         for role, stage in _HIDDEN.items()
     ),
-    _row("block.feed_forward.experts.correction", "b_choice", "routing", lambda e: experts_of(e).n),
+    _row("block.feed_forward.experts.correction", "b_choice", "routing", lambda e: experts_of(e.layer).n),
     _row("embedding_norm.gain", "γ x", "x_normed", lambda e: e.d_embedding),
     _row("embedding_norm.bias", "β x", "x_normed", lambda e: e.d_embedding),
     _OfFirst("embedding_projection.weights", "W_X", "x_projected", embedding_projection_array),
@@ -487,7 +485,7 @@ def bias_symbol(site: Site, stage: Stage) -> str:
 
 def weights_of(attention: Site) -> tuple[Weight, ...]:
     """The weights that an attention uses; of the feed-forward layer those of its roles."""
-    ffn = None if attention.block is None else attention.block.feed_forward
+    ffn = attention.layer.feed_forward
     unused = set(FEED_FORWARD_ROLES) - set(() if ffn is None else ffn.roles)
     paths = {f"block.feed_forward.{role}{end}" for role in unused for end in ("", "_bias")}
     return tuple(

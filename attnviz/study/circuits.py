@@ -103,8 +103,7 @@ def circuit(
 
     def job(on_engine: Engine) -> tuple[Pair, ...]:
         chosen = at(experiment, site)
-        begins = next(place for place in places(experiment) if place.stack == chosen.place.stack)
-        entry = operands_of(on_engine, experiment, at(experiment, begins.name))
+        entry = operands_of(on_engine, experiment, at(experiment, chosen.inputs.embedded or site))
         own = operands_of(on_engine, experiment, chosen)
         last = operands_of(on_engine, experiment, at(experiment, names[-1]))
         first, second = CIRCUIT_BY_ID[kind].sides(
@@ -178,7 +177,7 @@ class _Head:
 
     def output_rows(self, width: int) -> Floats:
         """The rows of W_O for the head's values of `width` features, (width, d_model), as they are added."""
-        matrix, block = self.operands.matrix("projections.output"), self.site.block
+        matrix, block = self.operands.matrix("projections.output"), self.site.layer.block
         part = slice(self.head * width, (self.head + 1) * width)
         if matrix is None:
             rows = np.eye(self.operands.scoring.group_size * self.operands.scoring.n_kv_heads * width)[part]
@@ -192,7 +191,7 @@ def _qk(head: _Head) -> tuple[Floats, Floats]:
 
 
 def _ov(head: _Head) -> tuple[Floats, Floats]:
-    logits, block = head.last.operations.get("logits"), head.site.block
+    logits, block = head.last.operations.get("logits"), head.site.layer.block
     if not isinstance(logits, Logits) or "transform" in head.last.operations:
         raise FieldError("vocabulary", None, must_be("a read-out without a transform"))
     if block is not None and (

@@ -104,16 +104,16 @@ def _operands(engine: Engine, experiment: Experiment, site: SiteRun) -> Operands
 def _check(passes: Passes, operands: dict[str, Operands]) -> None:
     """Raises `FieldError` where the residual stream is no sum of the parts."""
     last = passes.base[-1]
-    known = last.site.vocabulary
+    known = last.site.layer.output_vocabulary
     for name in ("transform", "cap"):
-        value = None if last.site.readout != "vocabulary" else getattr(known, name)
+        value = getattr(known, name, None)
         if value is not None:
             linear = must_be("null for contributions that sum to the logit")
             raise FieldError(f"vocabulary.{name}", value, linear)
     for site in passes.base:
         if site.place.stack != last.place.stack:
             continue
-        block = site.site.block
+        block = site.site.layer.block
         if block is None or not block.residual or block.placement not in ("pre", "parallel"):
             wanted = must_be("pre or parallel, with residual connections")
             raise FieldError(f"{site.place.name}.block", block and block.placement, wanted)

@@ -31,7 +31,7 @@ class Target:
         Raises `FieldError` for a model without logits, or a token or position that it does not have.
         """
         if "logits" not in last.stages:
-            raise FieldError("readout", last.experiment.readout, must_be("a read-out to logits"))
+            raise FieldError("readout", last.experiment.layer.readout, must_be("a read-out to logits"))
         n_tokens = last.shape("logits")[0]
         if not -n_tokens <= self.position < n_tokens:
             within = must_be("a whole number from {low} to {high}", low=-n_tokens, high=n_tokens - 1)
@@ -52,7 +52,7 @@ def likeliest(last: SiteTrace) -> str:
     Raises `FieldError` for a model without logits.
     """
     if "logits" not in last.stages:
-        raise FieldError("readout", last.experiment.readout, must_be("a read-out to logits"))
+        raise FieldError("readout", last.experiment.layer.readout, must_be("a read-out to logits"))
     classes = classes_of(last.experiment)
     row = last.window("logits")[0 if classes is not None and classes.reads == "first" else -1]
     return last.labels("vocabulary")[int(np.argmax(row))]

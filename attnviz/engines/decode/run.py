@@ -312,14 +312,14 @@ class _Decoder:
                 site.take_over(self._old[index - 1].site(site.name).cache, index)
         self._old = ()
         positions, begin = np.arange(index, index + x.shape[0]), 0 if index < self._n_prefill else index
-        stage, found = "tokens_embedded", {}
+        vectors, found, results = x, {}, dict[str, Array]()
         part = progress_of(self._check).part(index / self._steps, (index + len(positions)) / self._steps)
         for number, site in enumerate(self.sites):
             # One token is quick: it needs no progress.
             check = part.step(number, len(self.sites)) if len(positions) > 1 else self._check
+            stage, x = ("layer_input", results[site.reads]) if site.reads else ("tokens_embedded", vectors)
             fed = site.feed(stage, x, positions, begin, check)
-            found[site.name] = fed.steps
-            x, stage = fed.result, "layer_input"
+            found[site.name], results[site.name] = fed.steps, fed.result
         return [dict(zip(found, steps, strict=True)) for steps in zip(*found.values(), strict=True)]
 
     def _reused(self, index: int, x: Array) -> dict[str, SiteStep]:

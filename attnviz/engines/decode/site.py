@@ -29,7 +29,7 @@ READ_OUT = ("logits", "probabilities")
 
 
 class Fed(NamedTuple):
-    """Results of a site for some tokens: their steps, and the input of the next site."""
+    """Results of a site for some tokens: their steps, and the output."""
 
     steps: list[SiteStep]
     result: Array
@@ -49,7 +49,7 @@ class DecodingSite:
         encoded: Array | None,
         writing: Writing | None,
     ) -> None:
-        self.name = name
+        self.name, self.reads = name, site.inputs.tokens
         self.memory: Features | None = None
         self._engine, self._site, self._operands = engine, site, operands
         self._edits = patches_of(site)

@@ -64,7 +64,7 @@ def _texts(site: Site, stage: str) -> tuple[str, str]:
 def _operation(site: Site, stage: str) -> Operation:
     """The operation of a stage; one that says nothing where the site lacks the stage."""
     row = STAGE_BY_ID[stage]
-    return bind(site, stage) if row.when(site) else Operation()
+    return bind(site, stage) if row.is_in(site) else Operation()
 
 
 def stage_axes(stage: str) -> str:

@@ -10,7 +10,7 @@ from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.normalisers import NORMALISER_BY_ID
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Site, Surroundings
 from attnviz.model.stages import STAGE_BY_ID, inputs
 
 
@@ -103,7 +103,7 @@ def _line(site: Site, first: str, present: tuple[str, ...]) -> Parts:
     """The formula of the last stage that goes on from `first`: each one wraps those before it."""
     last = first
     for stage in present[present.index(first) + 1 :]:
-        if last in _wrapped(stage, present) and not _enters(site, stage):
+        if last in _wrapped(stage, present) and not _enters(site.layer, stage):
             last = stage
     return _written(site, last, present)
 
@@ -136,7 +136,7 @@ def _written(site: Site, stage: str, present: tuple[str, ...]) -> Parts:
                 (Part(letter, source),) if letter else () if is_missing else _written(site, source, present)
             )
         elif name == "entered":
-            inner = _entered(site, inputs(stage, present)[0], present)
+            inner = _entered(site.layer, inputs(stage, present)[0], present)
         else:
             text, inner = text + _WORDS[name](site, stage), ()
         if inner:
@@ -152,7 +152,7 @@ def _scale(site: Site, stage: str) -> str:
 
 def _factor(site: Site, stage: str) -> str:
     """The factor of what a residual connection adds, and a dot; empty for 1."""
-    scale = 1.0 if site.block is None else site.block.residual_scale
+    scale = 1.0 if site.layer.block is None else site.layer.block.residual_scale
     return "" if scale == 1.0 else f"{scale:g} · "
 
 
@@ -166,15 +166,15 @@ _WORDS: dict[str, Callable[[Site, str], str]] = {
 """Words of `Stage.wraps`."""
 
 
-def _enters(site: Site, stage: str) -> bool:
+def _enters(layer: Surroundings, stage: str) -> bool:
     """True for a norm before the feed-forward layer, which belongs to the formula of that."""
-    return stage == "norm_2" and site.block is not None and site.block.placement != "post"
+    return stage == "norm_2" and layer.block is not None and layer.block.placement != "post"
 
 
-def _entered(site: Site, read: str, present: tuple[str, ...]) -> Parts:
+def _entered(layer: Surroundings, read: str, present: tuple[str, ...]) -> Parts:
     """Input of the feed-forward layer: y, or the norm of it; in a parallel block of x."""
-    assert site.block is not None
-    placement = site.block.placement
+    assert layer.block is not None
+    placement = layer.block.placement
     letter = "x" if placement == "parallel" else "y"
     if read not in ("norm_1", "norm_2") or placement == "post":
         return (Part(letter, read),)

@@ -240,7 +240,7 @@ def _parts_elsewhere(reader: GradientSite, called: str, cell: Cell) -> Iterator[
         use = Use(called, 0, cell, (0,), (cell.row,), (cell.column,))
         value = reader.window(called, 0, slice(cell.row, cell.row + 1), slice(cell.column, cell.column + 1))
         yield _Part(reader, use, np.asarray(value, dtype=np.float64).ravel(), np.ones(1))
-    elif "logits" in reader.stages and reader.experiment.readout != "vocabulary":
+    elif "logits" in reader.stages and reader.experiment.layer.readout != "vocabulary":
         first = vocabulary(reader.experiment)[1]
         if cell.row in first:
             rows = tuple(range(reader.experiment.n_queries))

@@ -157,7 +157,7 @@ def _of_logits(has_input: bool) -> Rule:
     """W_U and its bias: scale and cap follow."""
 
     def rule(reading: Reading, row: int, column: int) -> tuple[Sum, ...]:
-        known = reading.experiment.vocabulary
+        known = reading.experiment.layer.vocabulary
         assert known is not None
         factors: tuple[Factor, ...] = (_input(reading, "logits", row),) if has_input else ()
         if known.logit_scale != 1.0 or known.cap is not None:

@@ -115,7 +115,6 @@ class Asked:
     stage: str
     stages: Stages
     library: Library
-    is_encoded: bool = False
     keep: Keep = in_a_dictionary
     definitions: list[Definition] = field(default_factory=list)
 

@@ -14,7 +14,7 @@ from attnviz.explain.scripts.stages import stage_code
 from attnviz.explain.scripts.storage import Storage
 from attnviz.i18n import N_, _
 from attnviz.model.io.titles import as_shown
-from attnviz.model.sites.sites import at, places
+from attnviz.model.sites.sites import at, places, sites
 from attnviz.model.sites.stages import Stages, site_stages, stage_shape
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
@@ -125,13 +125,13 @@ def _opening(library: Library) -> Lines:
 
 def _parts(document: Document, library: Library, wanted: Wanted, storage: Storage) -> Iterator[Part]:
     experiment = document.experiment
-    written, is_encoded = Written(), bool(experiment.encoder)
+    written = Written()
     for place in places(experiment):
         site = at(experiment, place.name)
         stages = site_stages(site)
         printed = _printed(document, wanted, place.name, stages)
         for stage in stages:
-            code = stage_code(site, stage, library, is_encoded=is_encoded, keep=storage.keep)
+            code = stage_code(site, stage, library, keep=storage.keep)
             lines = tuple(written.lines(code))
             if stage == stages[-1]:
                 lines = (*lines, *_handed_on(experiment, place, stages))
@@ -151,8 +151,8 @@ def _handed_on(experiment: Experiment, place: Place, stages: Stages) -> Lines:
     standing = places(experiment)
     if place is standing[-1]:
         return ()
-    is_last = place.stack == "encoder" and place.layer == len(experiment.encoder) - 1
-    return (f"{'encoded' if is_last else 'result'} = {result_of(stages)}",)
+    is_memory = any(site.inputs.memory == place.name for site in sites(experiment).values())
+    return (f"{'encoded' if is_memory else 'result'} = {result_of(stages)}",)
 
 
 def _printed(document: Document, wanted: Wanted, site: str, stages: Stages) -> Stages:

@@ -147,8 +147,8 @@ class Writer:
 
     @property
     def is_encoded(self) -> bool:
-        """True if the memory is the result of an encoder."""
-        return self.asked.is_encoded
+        """True if the memory is the output of another site."""
+        return bool(self.asked.site.inputs.memory)
 
     def vectors(self, path: str) -> str:
         """The expression of vectors of the document, perhaps in several lines."""
@@ -163,27 +163,24 @@ class Writer:
         return ADDENDS[STAGE_BY_ID[self.stage].operands](self.asked)
 
 
-def stage_code(
-    site: Site, stage: str, library: Library, *, is_encoded: bool = False, keep: Keep = in_a_dictionary
-) -> Code:
+def stage_code(site: Site, stage: str, library: Library, *, keep: Keep = in_a_dictionary) -> Code:
     """The code of one stage of a site in a library; earlier stages are variables of their names.
 
-    `is_encoded`: the memory is the result of an encoder. `keep` stores arrays of many numbers.
-    Raises `KeyError` for a stage that the site does not compute.
+    `keep` stores arrays of many numbers. Raises `KeyError` for a stage that the site does not compute.
     """
     stages = site_stages(site)
     if stage not in stages:
         raise KeyError(stage)
-    asked = Asked(site, stage, stages, library, is_encoded, keep)
+    asked = Asked(site, stage, stages, library, keep)
     code = asked.done(*bind(site, stage).code(Writer(asked)))
     return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 
 
-def stage_text(site: Site, stage: str, library: Library, *, is_encoded: bool = False) -> str:
+def stage_text(site: Site, stage: str, library: Library) -> str:
     """The code of one stage to read alone: a heading, its definitions, its lines.
 
     Raises `KeyError` for a stage that the site does not compute.
     """
-    code = stage_code(site, stage, library, is_encoded=is_encoded)
+    code = stage_code(site, stage, library)
     title = "# " + named(_(STAGE_BY_ID[stage].title), stage_formula(site, stage))
     return "\n".join((title, f"# {stage_axes(stage)} = {stage_shape(site, stage)}", *code.all_lines))

@@ -198,8 +198,9 @@ class MatricesPanel(Panel):
 
 def _shown_of(attention: Site) -> tuple[object, ...]:
     """Dependencies of the panel's numbers: a drag of a vector changes none of them."""
-    norms = attention.embedding_norm, attention.final_norm
+    around = attention.layer
+    norms = around.embedding_norm, around.final_norm
     shapes = attention.projections, attention.latent, attention.heads
-    parts = attention.qk_norm, attention.position, attention.block, attention.gate
-    more = attention.sinks, attention.differential, attention.vocabulary, attention.additive_mask
+    parts = attention.qk_norm, attention.position, around.block, attention.gate
+    more = attention.sinks, attention.differential, around.vocabulary, attention.additive_mask
     return (*shapes, *parts, *more, *norms, *map(attention.projection_shape, ROLES))

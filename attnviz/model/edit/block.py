@@ -66,7 +66,7 @@ class LastSeen:
         if site.qk_norm is not None:
             for name in ("query_gain", "key_gain"):
                 self.note(name, getattr(site.qk_norm, name))
-        block = site.block
+        block = site.layer.block
         self.note("block", block)
         if block is None:
             return
@@ -97,14 +97,14 @@ class LastSeen:
 
 def block_of(site: Site) -> Block:
     """The block. Raises `ValueError` for an attention without one."""
-    if site.block is None:
+    if site.layer.block is None:
         raise FieldError("block", None, must_be("a block, so that its parts can be set"))
-    return site.block
+    return site.layer.block
 
 
 def set_block(site: Site, block: Block | None) -> Site:
     """Add a block around the attention, or remove it; numbers of another width are fitted."""
-    return replace(site, block=fitted_block(block, site.d_model))
+    return site.changed(block=fitted_block(block, site.d_model))
 
 
 def set_placement(site: Site, placement: NormPlacement, last: LastSeen) -> Site:
@@ -125,12 +125,12 @@ def set_placement(site: Site, placement: NormPlacement, last: LastSeen) -> Site:
 
 def set_residual(site: Site, is_on: bool) -> Site:
     """Add the input to the outputs of attention and feed-forward layer, or not."""
-    return replace(site, block=replace(block_of(site), residual=is_on))
+    return site.changed(block=replace(block_of(site), residual=is_on))
 
 
 def set_residual_scale(site: Site, factor: float) -> Site:
     """Set the factor of what the residual connections add."""
-    return replace(site, block=replace(block_of(site), residual_scale=factor))
+    return site.changed(block=replace(block_of(site), residual_scale=factor))
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -146,13 +146,13 @@ def norm_of_kind(name: str, kind: NormKind, last: LastSeen, present: Norm | None
 
 def norm_of(site: Site, name: NormName) -> Norm | None:
     """One norm of the block, where both exist."""
-    return None if site.block is None else getattr(site.block, name)
+    return None if site.layer.block is None else getattr(site.layer.block, name)
 
 
 def set_norm(site: Site, name: NormName, norm: Norm | None) -> Site:
     """Set or remove a norm of the block."""
     fitted = fitted_norm(norm, site.d_model)
-    return replace(site, block=replace(block_of(site), **{name: fitted}))
+    return site.changed(block=replace(block_of(site), **{name: fitted}))
 
 
 def drawn_gain(name: str, last: LastSeen) -> Row:
@@ -196,7 +196,7 @@ def set_feed_forward(site: Site, is_on: bool, last: LastSeen) -> Site:
     """Add the feed-forward layer after the attention, with its norms, or remove it."""
     block = block_of(site)
     if not is_on:
-        return replace(site, block=replace(block, feed_forward=None, norm_2=None, after_2=None))
+        return site.changed(block=replace(block, feed_forward=None, norm_2=None, after_2=None))
 
     def like(norm: Norm | None) -> Norm | None:
         return None if norm is None else Norm(norm.kind)

@@ -23,10 +23,10 @@ from attnviz.model.edit.fitting import (
     fitted_vocabulary,
 )
 from attnviz.model.edit.movement import Moved, moved_by_text, moved_references, with_moved_edits
-from attnviz.model.edit.movement import Sequence as Sequence
 from attnviz.model.masks import MASK_ORDER, mask_of
 from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
+from attnviz.model.sites.links import Sequence as Sequence
 from attnviz.model.sites.sites import at, places, with_records
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.differential import Differential
@@ -323,7 +323,7 @@ def set_heads(site: Site, /, **changes: int) -> Site:
         n_kv_heads -= 1
     off = tuple(head for head in old.off if head < n_heads)
     heads = Heads(n_heads, n_kv_heads, changes.get("d_head", old.d_head), off)
-    return replace(site, **fitted_attention(site, site.d_model, site.d_keys, heads))
+    return site.changed(**fitted_attention(site, site.d_model, site.d_keys, heads))
 
 
 def set_linked_heads(site: Site, name: Literal["n_heads", "d_head"], wanted: int) -> Site:

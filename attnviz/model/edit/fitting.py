@@ -61,7 +61,7 @@ def fitted_attention(
         "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
         "additive_mask": mask and mask.of_heads(site.heads.n_heads, heads.n_heads),
         "sinks": None if site.sinks is None else site.sinks.fitted(heads.n_heads),
-        "block": fitted_block(site.block, d_model),
+        "block": fitted_block(site.layer.block, d_model),
     }
 
 

@@ -16,7 +16,7 @@ from attnviz.errors import NEEDS_MEMORY, FieldError, Message, of_length
 from attnviz.i18n import _
 from attnviz.model.edit.fitting import fitted_attention
 from attnviz.model.positions import changes, is_additive
-from attnviz.model.sites.sites import ATTENTION_FIELDS, at, other_changes, place_of, places, with_records
+from attnviz.model.sites.sites import at, fields_of_record, other_changes, place_of, places, with_records
 from attnviz.model.spec.attention import Attention, Layer
 from attnviz.model.spec.block import Block
 from attnviz.model.spec.experiment import Experiment
@@ -139,7 +139,7 @@ def _first_encoder_layer(experiment: Experiment) -> Layer:
     assert experiment.memory is not None
     last = _last_site_of_first_layer(experiment)
     d_memory = vectors_shape(experiment.memory.vectors)[1]
-    fields = {field: getattr(last, field) for field in ATTENTION_FIELDS}
+    fields = fields_of_record(last)
     fields |= fitted_attention(last, d_memory, d_memory, last.heads)
     fields |= {"masks": (), "position": _reaching(experiment, len(experiment.memory.tokens), d_memory)}
     layer: Layer = reseeded(Layer(**fields), SEED_STEP // 2)
@@ -182,13 +182,9 @@ def set_cross(experiment: Experiment, is_on: bool, layers: tuple[Layer, ...] = (
     return replace(experiment, layers=both)
 
 
-def _fields_of(layer: Attention) -> dict[str, Any]:
-    return {field: getattr(layer, field) for field in ATTENTION_FIELDS}
-
-
 def _with_cross_of(old: Layer, new: Layer) -> Layer:
     """A layer that had both, its second attention as the layer has it now."""
-    return replace(old, cross=Attention(**_fields_of(new) | {"position": _not_added(new)}))
+    return replace(old, cross=Attention(**fields_of_record(new) | {"position": _not_added(new)}))
 
 
 def _not_added(layer: Attention) -> Any:
@@ -198,7 +194,7 @@ def _not_added(layer: Attention) -> Any:
 def _reading_memory(layer: Layer) -> Layer:
     """The layer's second attention as its only one; an additive position stays."""
     assert layer.cross is not None
-    fields = _fields_of(layer.cross)
+    fields = fields_of_record(layer.cross)
     if is_additive(layer.position):
         fields["position"] = layer.position
     return Layer(**fields)
@@ -208,7 +204,7 @@ def _with_both(experiment: Experiment, layer: Layer, index: int) -> Layer:
     """The layer's attention as the second one, behind a causal one of the tokens to themselves."""
     site = at(experiment, [p.name for p in places(experiment) if p.stack != "encoder"][index])
     d_model = experiment.d_model
-    fields = _fields_of(layer) | fitted_attention(site, d_model, d_model, layer.heads)
+    fields = fields_of_record(layer) | fitted_attention(site, d_model, d_model, layer.heads)
     fields |= {
         "masks": (Causal(),),
         "block": _without_feed_forward(layer.block),
@@ -216,7 +212,7 @@ def _with_both(experiment: Experiment, layer: Layer, index: int) -> Layer:
         "additive_mask": None,
     }
     own: Layer = reseeded(Layer(**fields), SEED_STEP // 2)
-    return replace(own, cross=Attention(**_fields_of(layer) | {"position": _not_added(layer)}))
+    return replace(own, cross=Attention(**fields_of_record(layer) | {"position": _not_added(layer)}))
 
 
 def _without_feed_forward(block: Block | None) -> Block | None:
@@ -254,7 +250,7 @@ def edit_alike(experiment: Experiment, site: str, function: Callable[[Site], Sit
             changes = other_changes(before, after)
         else:
             after = reseeded_site(after, (place.layer - here.layer) * SEED_STEP, before)
-        fields = _fields_of(after)
+        fields = fields_of_record(after)
         if place.layer and place != here and is_additive(after.position):
             fields["position"] = NoPosition() if after.position != before.position else before.position
         records[place] = fields
@@ -271,6 +267,6 @@ def _edited_at(experiment: Experiment, place: Place, function: Callable[[Site], 
 
 def reseeded_site(after: Site, shift: int, before: Site) -> Site:
     """A site whose seeds are increased by `shift` where they differ from `before`."""
-    fields = _fields_of(after)
-    moved = reseeded(Attention(**fields), shift, Attention(**_fields_of(before)))
-    return replace(after, **_fields_of(moved))
+    fields = fields_of_record(after)
+    moved = reseeded(Attention(**fields), shift, Attention(**fields_of_record(before)))
+    return after.changed(**fields_of_record(moved))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as List
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -11,6 +10,7 @@ from attnviz.core.alignment import by_text
 from attnviz.errors import Message
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.operands.matrices import output_tokens
+from attnviz.model.sites.links import Sequence, key_sequence, query_sequence
 from attnviz.model.sites.sites import at, with_records
 from attnviz.model.sites.sites import sites as all_sites
 from attnviz.model.spec.edit import Edit
@@ -18,8 +18,6 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import References
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
-
-Sequence = Literal["tokens", "memory"]
 
 Moved = List[int | None]
 """The new position of each token; None if it is removed."""
@@ -103,7 +101,7 @@ def _moved(edit: Edit, before: Site, after: Site, sequence: Sequence, moved: Mov
         position = row
     if column is not None and _sequence(after, columns) == sequence:
         column = _position(column, before, after, columns, moved)
-    elif column is not None and columns == "vocabulary" and after.readout == "similarity":
+    elif column is not None and columns == "vocabulary" and after.layer.readout == "similarity":
         column = _same_text(column, output_tokens(before), output_tokens(after))
     if edit.column is not None and column is None:
         return None
@@ -113,9 +111,9 @@ def _moved(edit: Edit, before: Site, after: Site, sequence: Sequence, moved: Mov
 def _sequence(site: Site, axis: str) -> Sequence | None:
     """The sequence whose tokens stand along an axis; None for features and others."""
     if axis in ("token", "query"):
-        return "memory" if site.place.stack == "encoder" else "tokens"
+        return query_sequence(site.place)
     if axis in ("key", "memory"):
-        return "memory" if site.place.stack == "encoder" or site.memory is not None else "tokens"
+        return key_sequence(site.place)
     return None
 
 

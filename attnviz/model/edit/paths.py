@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from attnviz.model.edit.masks import find_mask, put_mask
 from attnviz.model.fields import field_at
 from attnviz.model.masks import MASKS
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import NAMED, Site
 
 S = TypeVar("S", bound=Site | Experiment)
 
@@ -24,7 +22,7 @@ _MASKS = {f"masks.{family.tag}": family.kind for family in MASKS}
 
 def fields_at(part: Any) -> tuple[str, ...]:
     """The names of the fields of a part; none of what is no part."""
-    names: tuple[str, ...] = getattr(part, "__struct_fields__", ())
+    names: tuple[str, ...] = NAMED if isinstance(part, Site) else getattr(part, "__struct_fields__", ())
     return names
 
 
@@ -63,7 +61,7 @@ def put_at(subject: S, path: str, value: Any) -> S:
     part = part_at(subject, part_path)
     if name not in fields_at(part):
         return subject
-    changed = replace(part, **{name: value})
+    changed = part.changed(**{name: value})
     if part_path in _MASKS:
         return put_mask(subject, changed)  # type: ignore[arg-type, return-value]
     return put_at(subject, part_path, changed) if part_path else changed

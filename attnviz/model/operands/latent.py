@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from attnviz.errors import FieldError, must_be
-from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.attention import Mixer
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID, kept_for_later
 
 
-def latent_of(attention: Attention) -> Latent:
+def latent_of(attention: Mixer) -> Latent:
     """The latent. Raises `ValueError` without one."""
     if attention.latent is None:
         raise FieldError("latent", None, must_be("a latent for its stages"))
     return attention.latent
 
 
-def latent_letters(attention: Attention, stage: str) -> tuple[str, str] | None:
+def latent_letters(attention: Mixer, stage: str) -> tuple[str, str] | None:
     """(formula, operation) of queries, keys and values beside a latent; None for the others."""
     latent = attention.latent
     if latent is None or stage not in ("q", "k", "v"):

@@ -48,14 +48,14 @@ def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) ->
 
 def transform_shape(site: Site) -> tuple[int, int]:
     """(in, out) of W_T."""
-    assert site.vocabulary is not None
-    return site.d_model, site.vocabulary.logit_features(site.d_model)
+    return site.d_model, site.logit_features
 
 
 def transform_array(site: Site) -> Array:
     """W_T, (d_model, features), read-only."""
-    assert site.vocabulary is not None and site.vocabulary.transform is not None
-    return _numbers(site.vocabulary.transform.weights, transform_shape(site))
+    known = site.layer.vocabulary
+    assert known is not None and known.transform is not None
+    return _numbers(known.transform.weights, transform_shape(site))
 
 
 def gate_array(site: Site) -> Array:
@@ -67,8 +67,9 @@ def gate_array(site: Site) -> Array:
 
 def embedding_projection_array(site: Site) -> Array:
     """W_X, (features of a token vector, d_model), read-only."""
-    assert site.embedding_projection is not None
-    return _numbers(site.embedding_projection.weights, (site.d_embedding, site.d_model))
+    widened = site.layer.embedding_projection
+    assert widened is not None
+    return _numbers(widened.weights, (site.d_embedding, site.d_model))
 
 
 def latent_array(site: Site, role: LatentRole) -> Array:
@@ -123,16 +124,22 @@ token_ids = WeakMemo(_ids, like=lambda one, other: one.tokens == other.tokens)
 
 def output_tokens(experiment: Experiment | Site) -> tuple[str, ...]:
     """Names of the columns of the logits: classes, a vocabulary's tokens, or the distinct ones here."""
-    known = experiment.vocabulary
-    if known is None or experiment.readout != "vocabulary":
+    known = _output_vocabulary(experiment)
+    if known is None:
         return vocabulary(experiment)[0]
     return known.tokens if known.classes is None else known.classes.labels
 
 
 def classes_of(experiment: Experiment | Site) -> Classes | None:
     """The classes whose logits are read out; None for another read-out, or none."""
-    known = experiment.vocabulary
-    return known.classes if known is not None and experiment.readout == "vocabulary" else None
+    known = _output_vocabulary(experiment)
+    return None if known is None else known.classes
+
+
+def _output_vocabulary(experiment: Experiment | Site) -> Vocabulary | None:
+    if isinstance(experiment, Site):
+        return experiment.layer.output_vocabulary
+    return experiment.vocabulary if experiment.readout == "vocabulary" else None
 
 
 def vocabulary(experiment: Experiment | Site) -> tuple[tuple[str, ...], tuple[int, ...]]:

@@ -17,10 +17,10 @@ Floats = NDArray[np.float64]
 
 def entered(site: Site, x: Floats) -> Floats:
     """Input of the projections, (n, d_model), for vectors with their positions already added."""
-    block, widened = site.block, site.embedding_projection
+    block, widened = site.layer.block, site.layer.embedding_projection
     first = block.norm_1 if block is not None and block.placement != "post" else None
-    x = normed(site.embedding_norm, x)
-    if widened is not None and site.place.begins:
+    x = normed(site.layer.embedding_norm, x)
+    if widened is not None and site.inputs.begins:
         x = _plus(x @ embedding_projection_array(site), widened.bias)
     return normed(first, x)
 

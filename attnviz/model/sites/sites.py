@@ -15,41 +15,45 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, UnknownName, among
 from attnviz.model.memo import WeakMemo
-from attnviz.model.spec.attention import Attention, Layer
+from attnviz.model.spec.attention import Attention, Layer, Mixer
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.site import Place, Site
-
-ATTENTION_FIELDS: tuple[str, ...] = Attention.__struct_fields__
+from attnviz.model.spec.site import NAMED, Inputs, Place, Site, Stack, Surroundings
 
 
 def places(experiment: Experiment) -> tuple[Place, ...]:
     """The sites of an experiment, in data-flow order."""
-    return _standing(experiment)[0]
+    return tuple(_standing(experiment))
 
 
 def site_names(experiment: Experiment) -> tuple[str, ...]:
     """The names of the sites, in data-flow order."""
-    return _standing(experiment)[1]
+    return tuple(place.name for place in _standing(experiment))
 
 
 @WeakMemo
-def _standing(experiment: Experiment) -> tuple[tuple[Place, ...], tuple[str, ...]]:
+def _standing(experiment: Experiment) -> dict[Place, Inputs]:
     n_encoder, n_layers = len(experiment.encoder), len(experiment.layers)
     return _counted(experiment.memory is not None, experiment.has_cross, n_encoder, n_layers)
 
 
 @lru_cache(maxsize=64)
-def _counted(
-    has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int
-) -> tuple[tuple[Place, ...], tuple[str, ...]]:
-    """The sites and their names, which follow from the layers and their inputs."""
+def _counted(has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int) -> dict[Place, Inputs]:
+    """The sites and what each reads: the site before it in its stack, and the end of the encoder."""
     stack: Any = "decoder" if n_encoder or has_cross else "layers"
     standing = [Place("encoder", index, "self") for index in range(n_encoder)]
     for index in range(n_layers):
         standing.append(Place(stack, index, "cross" if has_memory and not has_cross else "self"))
         if has_cross:
             standing.append(Place(stack, index, "cross", is_second=True))
-    return tuple(standing), tuple(place.name for place in standing)
+    inputs: dict[Place, Inputs] = {}
+    first: dict[Stack, str] = {}
+    last: dict[Stack, str] = {}
+    for place in standing:
+        own, memory = place.stack, last.get("encoder", "") if place.kind == "cross" else ""
+        inputs[place] = Inputs(last.get(own, ""), first.get(own, ""), memory)
+        first.setdefault(own, place.name)
+        last[own] = place.name
+    return inputs
 
 
 def place_of(experiment: Experiment, name: str) -> Place:
@@ -97,38 +101,45 @@ def sites(experiment: Experiment) -> dict[Place, Site]:
 def _derived(experiment: Experiment, place: Place) -> Site:
     """The site at a place of an experiment."""
     record = record_at(experiment, place)
-    fields: dict[str, Any] = {field: getattr(record, field) for field in ATTENTION_FIELDS}
+    around: dict[str, Any] = {"block": record.block}
     tokens, vectors, memory = experiment.tokens, experiment.vectors, None
     if place.stack == "encoder":
         assert experiment.memory is not None
         tokens, vectors = experiment.memory.tokens, experiment.memory.vectors
         if place.layer == len(experiment.encoder) - 1:
-            fields["final_norm"] = experiment.encoder_norm
+            around["final_norm"] = experiment.encoder_norm
     elif place.kind == "cross":
         memory = experiment.memory
     if place.stack != "encoder":
-        for field in ("embedding_projection", "references"):
-            fields[field] = getattr(experiment, field)
-    if place.layer == 0 and not place.is_second:
+        around["embedding_projection"] = experiment.embedding_projection
+    inputs = _standing(experiment)[place]
+    if inputs.begins:
         name = "encoder_embedding_norm" if place.stack == "encoder" else "embedding_norm"
-        fields["embedding_norm"] = getattr(experiment, name)
+        around["embedding_norm"] = getattr(experiment, name)
     if place is places(experiment)[-1]:
         for field in ("final_norm", "vocabulary", "readout", "writing"):
-            fields[field] = getattr(experiment, field)
+            around[field] = getattr(experiment, field)
     try:
-        return Site(place, tokens, vectors, memory, dtype=experiment.dtype, **fields)
+        return Site(
+            place,
+            tokens,
+            vectors,
+            memory,
+            inputs,
+            Surroundings(**around),
+            experiment.dtype,
+            () if place.stack == "encoder" else experiment.references,
+            record.edits,
+            **{field: getattr(record, field) for field in Mixer.__struct_fields__},
+        )
     except FieldError as error:
         raise place.refused(error) from None
 
 
 def alone(site: Site) -> Experiment:
     """An experiment that has this attention and no other."""
-    first = ("tokens", "vectors", "memory", "embedding_norm", "embedding_projection")
-    own = (*first, "final_norm", "vocabulary", "readout", "writing")
-    layer = Layer(**{field: getattr(site, field) for field in ATTENTION_FIELDS})
-    return Experiment(
-        **{field: getattr(site, field) for field in (*own, "dtype", "references")}, layers=(layer,)
-    )
+    fields = {name: getattr(site, name) for name in NAMED if name in Experiment.__struct_fields__}
+    return Experiment(**fields, layers=(Layer(**fields_of_record(site)),))
 
 
 def put(experiment: Experiment, site: Site) -> Experiment:
@@ -138,16 +149,20 @@ def put(experiment: Experiment, site: Site) -> Experiment:
     """
     before = sites(experiment)[site.place]
     changes = other_changes(before, site)
-    fields = {field: getattr(site, field) for field in ATTENTION_FIELDS}
-    return with_records(experiment, {site.place: fields}, changes)
+    return with_records(experiment, {site.place: fields_of_record(site)}, changes)
+
+
+def fields_of_record(of: Attention | Site) -> dict[str, Any]:
+    """The fields of an attention of the document, or those with which a site stands in it."""
+    return {field: getattr(of, field) for field in Attention.__struct_fields__}
 
 
 def other_changes(before: Site, after: Site) -> dict[str, Any]:
     """The fields of the experiment that an edit of a site changed beside the attention's own."""
     changes = {
         field: getattr(after, field)
-        for field in Site.__struct_fields__
-        if field not in ATTENTION_FIELDS
+        for field in NAMED
+        if field not in Attention.__struct_fields__
         and getattr(after, field) is not getattr(before, field)
         and getattr(after, field) != getattr(before, field)
     }

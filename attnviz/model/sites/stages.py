@@ -18,8 +18,8 @@ def site_stages(site: Site) -> Stages:
     numbers = {stage: number for number, stage in enumerate(STAGE_BY_ID)}
     places = []
     for stage, row in STAGE_BY_ID.items():
-        if row.when(site):
-            after = row.after(site)
+        if row.is_in(site):
+            after = row.after(site.layer)
             places.append((numbers[after or stage], bool(after), numbers[stage], stage))
     return tuple(stage for *_place, stage in sorted(places))
 
@@ -40,12 +40,12 @@ def _maps(present: Stages) -> Stages:
 
 def score_stages(site: Site) -> Stages:
     """Ids of the score-shaped stages that a site computes, in order."""
-    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.score_shaped and row.when(site))
+    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.score_shaped and row.is_in(site))
 
 
 def token_stages(site: Site) -> Stages:
     """Ids of the stages of a site whose heads have a matrix for each token."""
-    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.by_token and row.when(site))
+    return tuple(stage for stage, row in STAGE_BY_ID.items() if row.by_token and row.is_in(site))
 
 
 @dataclass(frozen=True)
@@ -97,5 +97,7 @@ AXES: dict[str, AxisRow] = {
     "feature": AxisRow(lambda site, stage: STAGE_BY_ID[stage].width(site)),
     "key_feature": AxisRow(lambda site, stage: site.d_qk),
     "vocabulary": AxisRow(lambda site, stage: len(output_tokens(site)), output_tokens),
-    "expert": AxisRow(lambda site, stage: experts_of(site).n_columns, lambda site: experts_of(site).names),
+    "expert": AxisRow(
+        lambda site, stage: experts_of(site.layer).n_columns, lambda site: experts_of(site.layer).names
+    ),
 }

@@ -1,4 +1,4 @@
-"""One attention and what stands around it: everything that one layer has of its own."""
+"""A mixer, and an attention with what stands around it: everything that one layer has of its own."""
 
 from __future__ import annotations
 
@@ -38,40 +38,8 @@ USUAL_CAP = 30.0
 FINITE_SCALE = Message("must leave the scale divided by it finite")
 
 
-class Attention(Value, frozen=True, kw_only=True):
-    """One attention, apart from the sequences that it reads.
-
-    Attributes:
-        heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
-        projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
-            and their biases. With a latent W_Q has h·(d_head + d_rope) output features; W_K and W_V are not
-            used.
-        latent: None, or the small vector of each token from which keys and values are projected instead of z.
-        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `NORM_KINDS`.
-        position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
-        query_offset: Query i stands at position `query_offset` + i, for masks, rotations and biases; key j at
-            j. Over a memory of m tokens whose last n are the queries it is m − n (chunked prefill).
-        scale: Scores times 1/sqrt(features of a query), 1, or a number.
-        temperature: Scores are divided by it; above 0.
-        position_temperature: None, or factors of the queries that grow with their positions.
-        cap: None, or c > 0 for c · tanh(s / c).
-        additive_mask: None, or free numbers and −∞ that are added to the scores before the masks.
-        masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
-        mask_placement: Before the softmax, or after it (rows then sum to less than one).
-        mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
-            softmax, as in many implementations: no weight is exactly 0, and a fully masked row has the
-            softmax of its own scores.
-        fully_masked_row: The weights of a query without keys: zeros, or NaN as in IEEE arithmetic.
-        normaliser: The function from scores to weights: `softmax`, `sigmoid` or `relu_squared`; see
-        `NORMALISERS`.
-        sinks: None, or a logit for each head that takes a share of the softmax and has no value.
-        dropout: On the weights, from a seed.
-        differential: None, or the weights of a head minus those of its partner; see `Differential`. The
-            number of heads is then even.
-        gate: None, or a gate on the output of each head, before they are joined; see `Gate`.
-        block: None for the attention alone, or norms, residual connections and a feed-forward layer.
-        edits: Cells and rows of its stages that are edited by hand, in the order in which they apply.
-    """
+class Mixer(Value, frozen=True, kw_only=True):
+    """The mixer of an attention: of the fields of `Attention`, those that no other part of a layer has."""
 
     heads: Annotated[
         Heads,
@@ -194,14 +162,6 @@ class Attention(Value, frozen=True, kw_only=True):
         Gate | None,
         Field(N_("Output gate"), N_("Multiplies each head's output by a learned sigmoid")),
     ] = None
-    block: Annotated[
-        Block | None,
-        Field(N_("Transformer block"), N_("Norms, residual connections and a feed-forward layer")),
-    ] = None
-    edits: Annotated[
-        tuple[Edit, ...],
-        Field(N_("Numbers by hand"), N_("Cells and rows of stages that are set, added to or multiplied")),
-    ] = ()
 
     @property
     def d_qk(self) -> int:
@@ -228,11 +188,59 @@ class Attention(Value, frozen=True, kw_only=True):
             refuse(heads_beside_differential(self.heads))
         if self.sinks is not None:
             refuse(normaliser_beside_sinks(self.normaliser))
-        if self.latent is not None:
-            refuse(edits_beside_latent(self.edits))
         # The engines multiply by this quotient: an infinite one would make NaN of a score of 0.
         is_finite = math.isfinite(self.scale.factor(1) / self.temperature)
         require(is_finite, "temperature", self.temperature, FINITE_SCALE)
+
+
+class Attention(Mixer, frozen=True, kw_only=True):
+    """One attention, apart from the sequences that it reads.
+
+    Attributes:
+        heads: `n_heads` h, `n_kv_heads` g (a divisor of h), `d_head`.
+        projections: W_Q (d_model, h·d_head), W_K and W_V (features of z, g·d_head), W_O (h·d_head, d_model),
+            and their biases. With a latent W_Q has h·(d_head + d_rope) output features; W_K and W_V are not
+            used.
+        latent: None, or the small vector of each token from which keys and values are projected instead of z.
+        qk_norm: None, or rms, layer or l2 of each head's q and k, before any rotation; see `NORM_KINDS`.
+        position: None, sinusoidal, learned, RoPE, ALiBi, T5, Transformer-XL or DeBERTa; see `POSITIONS`.
+        query_offset: Query i stands at position `query_offset` + i, for masks, rotations and biases; key j at
+            j. Over a memory of m tokens whose last n are the queries it is m − n (chunked prefill).
+        scale: Scores times 1/sqrt(features of a query), 1, or a number.
+        temperature: Scores are divided by it; above 0.
+        position_temperature: None, or factors of the queries that grow with their positions.
+        cap: None, or c > 0 for c · tanh(s / c).
+        additive_mask: None, or free numbers and −∞ that are added to the scores before the masks.
+        masks: Each kind once; a cell that any of them blocks is blocked. `AnyOf` joins masks by "or".
+        mask_placement: Before the softmax, or after it (rows then sum to less than one).
+        mask_bias: None: blocked scores are -inf. Else this negative number is *added* to them, before the
+            softmax, as in many implementations: no weight is exactly 0, and a fully masked row has the
+            softmax of its own scores.
+        fully_masked_row: The weights of a query without keys: zeros, or NaN as in IEEE arithmetic.
+        normaliser: The function from scores to weights: `softmax`, `sigmoid` or `relu_squared`; see
+        `NORMALISERS`.
+        sinks: None, or a logit for each head that takes a share of the softmax and has no value.
+        dropout: On the weights, from a seed.
+        differential: None, or the weights of a head minus those of its partner; see `Differential`. The
+            number of heads is then even.
+        gate: None, or a gate on the output of each head, before they are joined; see `Gate`.
+        block: None for the attention alone, or norms, residual connections and a feed-forward layer.
+        edits: Cells and rows of its stages that are edited by hand, in the order in which they apply.
+    """
+
+    block: Annotated[
+        Block | None,
+        Field(N_("Transformer block"), N_("Norms, residual connections and a feed-forward layer")),
+    ] = None
+    edits: Annotated[
+        tuple[Edit, ...],
+        Field(N_("Numbers by hand"), N_("Cells and rows of stages that are set, added to or multiplied")),
+    ] = ()
+
+    def check(self) -> None:
+        super().check()
+        if self.latent is not None:
+            refuse(edits_beside_latent(self.edits))
 
 
 def heads_beside_differential(heads: Heads) -> Refusal:

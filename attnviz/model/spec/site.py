@@ -1,12 +1,15 @@
-"""One attention of an experiment: its parts, the sequences that it reads, and its place in the stack."""
+"""One mixer of an experiment: its parts, its place, the sequences that it reads, and its layer around it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec.structs import replace
 
 from attnviz.errors import FieldError, Message, must_be, size
-from attnviz.model.spec.attention import Attention
-from attnviz.model.spec.block import FeedForward, Norm
+from attnviz.model.spec.attention import Mixer, edits_beside_latent
+from attnviz.model.spec.block import Block, FeedForward, Norm
+from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.experts import Experts
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.latent import Latent, tie_beside_latent
@@ -45,11 +48,6 @@ class Place(Value, frozen=True):
     is_second: bool = False
 
     @property
-    def begins(self) -> bool:
-        """True if the site begins a stack: its input are token vectors, not the result of another site."""
-        return self.layer == 0 and not self.is_second
-
-    @property
     def name(self) -> str:
         """The public name."""
         return f"{self.stack}.{self.layer}.{self.kind}"
@@ -74,32 +72,90 @@ class Place(Value, frozen=True):
         return error.below(self.path)
 
 
+class Inputs(Value, frozen=True):
+    """The inputs of a site: outputs of other sites, each by its name; empty: vectors of the document.
+
+    `tokens` is its token input, and `embedded` the site that begins with the token vectors behind that input;
+    `memory` is the site whose output replaces the vectors of the memory.
+    """
+
+    tokens: str = ""
+    embedded: str = ""
+    memory: str = ""
+
+    @property
+    def begins(self) -> bool:
+        """True if the token input are vectors of the document."""
+        return not self.tokens
+
+
 def sizes(n_tokens: int, d_model: int, heads: Heads, latent: Latent | None) -> Sizes:
     """Sizes that a position encoding must fit beside these heads and this latent."""
     d_rope = None if latent is None else latent.d_rope
     return Sizes(n_tokens, d_model, heads.n_heads, heads.d_head, d_rope)
 
 
-class Site(Attention, frozen=True):
-    """One attention of an experiment, with all inputs of its computation.
-
-    It is derived (see `model/sites/sites.py`) and never stored. The program, provenance, explanations and
-    forms work on one site and know no others. n, m, d_model, h, g and d_head are those of `Experiment`.
+class Surroundings(Value, frozen=True, kw_only=True):
+    """All that surrounds a mixer in its layer: before the first layer, in the block, behind the last layer.
 
     Attributes:
-        place: Its place in the stack.
-        tokens: The n tokens along the query axis: the memory's for a site of the encoder.
-        vectors: Their vectors, (n, d_model). A site after another one reads that one's output instead.
-        memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
-            After an encoder, the encoder's output replaces its vectors.
         embedding_norm: None, or a norm before the first layer.
         embedding_projection: None, or a map of the token vectors to d_model features before the first layer.
+        block: None, or norms, residual connections and a feed-forward layer.
         final_norm: None, or a norm after the last layer of the stack.
         vocabulary: The vocabulary, at the last site.
         readout: The read-out of the last site; `none` at all others.
         writing: The generation, at the last site.
+    """
+
+    embedding_norm: Norm | None = None
+    embedding_projection: EmbeddingProjection | None = None
+    block: Block | None = None
+    final_norm: Norm | None = None
+    vocabulary: Vocabulary | None = None
+    readout: Readout = "none"
+    writing: Writing | None = None
+
+    @property
+    def feed_forward(self) -> FeedForward | None:
+        """The feed-forward layer of the block, if it has one."""
+        return None if self.block is None else self.block.feed_forward
+
+    @property
+    def output_vocabulary(self) -> Vocabulary | None:
+        """The vocabulary whose logits are computed; None for another read-out, or none."""
+        return self.vocabulary if self.readout == "vocabulary" else None
+
+    @property
+    def transform(self) -> Transform | None:
+        """The transform between the output and the logits of a vocabulary."""
+        return None if self.output_vocabulary is None else self.output_vocabulary.transform
+
+    @property
+    def reads_distribution(self) -> bool:
+        """True if the logits are those of one choice, so that they have probabilities."""
+        classes = None if self.output_vocabulary is None else self.output_vocabulary.classes
+        return self.readout != "none" and (classes is None or classes.distribution)
+
+
+class Site(Mixer, frozen=True):
+    """One mixer of one layer, with all inputs of its computation.
+
+    It is derived (see `model/sites/sites.py`) and never stored. The program, provenance, explanations and
+    forms work on one site and know no others. A path such as `block.norm_1` reads a field of the layer as one
+    of the mixer, by its name; code reads `layer`. n, m, d_model, h, g and d_head are those of `Experiment`.
+
+    Attributes:
+        place: Its place in the stack.
+        inputs: The sites that it reads.
+        tokens: The n tokens along the query axis: the memory's for a site of the encoder.
+        vectors: Their vectors, (n, d_model), unless `inputs.tokens` names the site whose output it reads.
+        memory: The sequence of keys and values, m tokens; None: from the tokens themselves.
+            The output of `inputs.memory`, if it names a site, replaces its vectors.
+        layer: What stands around it in its layer.
         dtype: The precision of the engines.
         references: The pairs (pronoun, name) of positions; none in the encoder, whose tokens are others.
+        edits: Cells and rows of its stages, and of those of its layer, that are edited by hand.
 
     Raises:
         FieldError: one sentence that names the field (from the site, see `Place.refused`), value and rule.
@@ -109,14 +165,23 @@ class Site(Attention, frozen=True):
     tokens: tuple[str, ...]
     vectors: Vectors
     memory: Memory | None = None
-    embedding_norm: Norm | None = None
-    embedding_projection: EmbeddingProjection | None = None
-    final_norm: Norm | None = None
-    vocabulary: Vocabulary | None = None
-    readout: Readout = "none"
-    writing: Writing | None = None
+    inputs: Inputs = Inputs()
+    layer: Surroundings = Surroundings()
     dtype: DType = "float32"
     references: References = ()
+    edits: tuple[Edit, ...] = ()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if not hasattr(Surroundings, name):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            return getattr(self.layer, name)
+
+    def changed(self, **fields: Any) -> Site:
+        """The site with other values in some fields, its own and those of its layer."""
+        around = {name: fields.pop(name) for name in Surroundings.__struct_fields__ if name in fields}
+        return replace(self, layer=replace(self.layer, **around), **fields)
 
     def check(self) -> None:
         check_tokens("tokens", self.tokens, "vectors", self.vectors)
@@ -130,10 +195,11 @@ class Site(Attention, frozen=True):
         self.position.check_at(self.sizes_for(self.position))
         if self.latent is not None:
             self.latent.check_size(self.d_model, self.d_keys, self.heads)
+            refuse(edits_beside_latent(self.edits))
         if self.sinks is not None:
             self.sinks.check_heads(self.heads.n_heads)
-        if self.block is not None:
-            self.block.check_size("block", self.d_model)
+        if self.layer.block is not None:
+            self.layer.block.check_size("block", self.d_model)
 
     @property
     def n_queries(self) -> int:
@@ -153,7 +219,7 @@ class Site(Attention, frozen=True):
     @property
     def d_model(self) -> int:
         """Features of the vectors that the layers read."""
-        widened = self.embedding_projection
+        widened = self.layer.embedding_projection
         return self.d_embedding if widened is None else widened.d_model
 
     @property
@@ -197,22 +263,10 @@ class Site(Attention, frozen=True):
         return self.gate.width(self.heads)
 
     @property
-    def transform(self) -> Transform | None:
-        """The transform between the output and the logits of a vocabulary."""
-        known = self.vocabulary
-        return known.transform if known is not None and self.readout == "vocabulary" else None
-
-    @property
-    def reads_distribution(self) -> bool:
-        """True if the logits are those of one choice, so that they have probabilities."""
-        classes = None if self.vocabulary is None or self.readout != "vocabulary" else self.vocabulary.classes
-        return self.readout != "none" and (classes is None or classes.distribution)
-
-    @property
     def logit_features(self) -> int:
-        """Features that the vocabulary's matrix reads."""
-        assert self.vocabulary is not None
-        return self.vocabulary.logit_features(self.d_model)
+        """Features that the logits are computed from."""
+        known = self.layer.vocabulary
+        return self.d_model if known is None else known.logit_features(self.d_model)
 
     def _check_projections(self) -> None:
         for role in ROLES:
@@ -253,14 +307,21 @@ class Site(Attention, frozen=True):
                 check_row(f"qk_norm.{name}", getattr(self.qk_norm, name), width)
 
 
-def ffn_of(site: Site) -> FeedForward:
-    """The feed-forward layer of a site that has its stages."""
-    assert site.block is not None and site.block.feed_forward is not None
-    return site.block.feed_forward
+NAMED = (
+    *(name for name in Site.__struct_fields__ if name not in ("inputs", "layer")),
+    *Surroundings.__struct_fields__,
+)
+"""The fields by which a path goes on from a site: its own, and those of its layer."""
 
 
-def experts_of(site: Site) -> Experts:
-    """The experts of a site that has their stages."""
-    experts = ffn_of(site).experts
+def ffn_of(layer: Surroundings) -> FeedForward:
+    """The feed-forward layer of a layer that has its stages."""
+    assert layer.feed_forward is not None
+    return layer.feed_forward
+
+
+def experts_of(layer: Surroundings) -> Experts:
+    """The experts of a layer that has their stages."""
+    experts = ffn_of(layer).experts
     assert experts is not None
     return experts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import cache
-from typing import Any, ClassVar, Literal, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 import msgspec
 import numpy as np
@@ -52,6 +52,10 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True, weakref=True):
             if kind in COUNTS and type(checked) is kind and len(valid) < MOST_VALID:
                 valid.add((kind, checked))
         self.check()
+
+    def changed(self, **fields: Any) -> Self:
+        """The part with other values in some fields."""
+        return msgspec.structs.replace(self, **fields)
 
     def check(self) -> None:
         """Raise `FieldError` where fields that are valid one by one are not valid together."""

@@ -34,6 +34,7 @@ from attnviz.model.expressions.kinds import (
 from attnviz.model.expressions.parser import parse
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.stages import has_names
+from attnviz.model.spec.site import NAMED
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
@@ -146,9 +147,9 @@ class Scope:
     def _field(self, name: str) -> Value:
         """A field of the attention."""
         site = self.site.experiment
-        if name in site.__struct_fields__:
+        if name in NAMED:
             return _plain(getattr(site, name))
-        fields = (field for field in site.__struct_fields__ if field not in STAGE_BY_ID)
+        fields = (field for field in NAMED if field not in STAGE_BY_ID)
         raise Absent(
             Message(
                 "The name {name} must be one of {names}, or a field of the attention: {fields}.",

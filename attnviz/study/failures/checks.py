@@ -207,7 +207,7 @@ def _residual_path(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
 
 def _spreads(site: SiteTrace) -> list[NDArray[np.float64]]:
     """The divisors of the norms on the residual path of a post-norm layer, (token,) each."""
-    block = site.experiment.block
+    block = site.experiment.layer.block
     if block is None or block.placement != "post" or not block.residual:
         return []
     spreads = []

@@ -129,8 +129,8 @@ def _deep_post_norm(experiment: Experiment, site: str) -> Experiment | None:
     here = at(experiment, site)
     if here.place.kind != "self" or here.d_model < 4:
         return None
-    ffn = here.block.feed_forward if here.block is not None else None
-    block = Block("post", norm_1=Norm(), norm_2=Norm(), feed_forward=ffn or usual_feed_forward(here))
+    ffn = here.layer.feed_forward or usual_feed_forward(here)
+    block = Block("post", norm_1=Norm(), norm_2=Norm(), feed_forward=ffn)
     only = alone(set_block(here, block))
     return set_n_layers(replace(only, vocabulary=None, writing=None, readout="none"), DEEP)
 

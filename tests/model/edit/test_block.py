@@ -61,7 +61,7 @@ def test_norms_after_leave_with_the_sandwich_and_come_back_with_it(placement: st
     assert there.block.norm_1 == FULL.block.norm_1
     again = block_edits.set_placement(there, "sandwich", last).block
     assert again == FULL.block
-    as_rms = replace(there, block=replace(there.block, norm_1=Norm("rms")))
+    as_rms = there.changed(block=replace(there.block, norm_1=Norm("rms")))
     first = block_edits.set_placement(as_rms, "sandwich", LastSeen()).block
     assert first is not None and (first.after_1, first.after_2) == (Norm("rms"), Norm("rms"))
 

@@ -139,7 +139,7 @@ def test_all_layers_are_edited_alike_and_seeds_stay_apart() -> None:
 def test_a_block_for_all_has_other_weights_in_every_layer() -> None:
     three = layer_edits.set_n_layers(small(), 3)
     given = Block(feed_forward=FeedForward(4), norm_2=Norm())
-    made = layer_edits.edit_alike(three, "layers.0.self", lambda e: replace(e, block=given))
+    made = layer_edits.edit_alike(three, "layers.0.self", lambda e: e.changed(block=given))
     blocks = [at(made, name).block for name in site_names(made)]
     assert blocks[0] == given and len({b.feed_forward for b in blocks if b is not None}) == 3
 
@@ -164,7 +164,7 @@ def test_only_attentions_of_the_same_kind_are_alike() -> None:
 
 def test_a_refusal_of_another_layer_names_it() -> None:
     two = layer_edits.set_n_layers(ONE, 2)
-    bare = put(two, replace(at(two, "layers.1.self"), block=None))
+    bare = put(two, at(two, "layers.1.self").changed(block=None))
     with pytest.raises(
         ValueError, match=r"layers\[1\]\.block must be a block, so that its parts can be set; got null\."
     ):

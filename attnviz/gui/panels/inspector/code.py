@@ -71,7 +71,7 @@ class CodeFold(Control):
         if site is None or not (self._stage and self.is_open):
             return
         library = LIBRARY_BY_ID[self._library.value()]  # type: ignore[index]
-        text = stage_text(site.experiment, stage, library, is_encoded="memory" in site.given)
+        text = stage_text(site.experiment, stage, library)
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
 

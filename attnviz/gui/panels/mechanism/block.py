@@ -63,12 +63,12 @@ _SHORT: dict[FeedForwardRole, str] = {
 
 def has_block(site: Site) -> bool:
     """True if the attention has a block."""
-    return site.block is not None
+    return site.layer.block is not None
 
 
 def has_ffn(site: Site) -> bool:
     """True if the block has a feed-forward layer."""
-    return site.block is not None and site.block.feed_forward is not None
+    return site.layer.feed_forward is not None
 
 
 def _is_gated(site: Site) -> bool:
@@ -89,7 +89,7 @@ def _expert_row(field: str, **special: Any) -> Any:
 
 
 def _why_no_shared_gate(site: Site) -> Refusal:
-    experts = experts_of(site)
+    experts = experts_of(site.layer)
     return gate_beside_shared(experts.d_shared, not experts.shared_gate)
 
 
@@ -112,7 +112,7 @@ def _change(field: str) -> Edit[Site]:
 
 
 def _norm_shown(name: NormName, site: Site) -> bool:
-    block = site.block
+    block = site.layer.block
     if block is None or (name in ("norm_2", "after_2") and block.feed_forward is None):
         return False
     return block.placement == "sandwich" or name in ("norm_1", "norm_2")
@@ -163,7 +163,7 @@ class BlockSection(Section):
 
     def present(self, document: Document) -> str:
         """The norm and the feed-forward layer: "RMSNorm · SwiGLU"."""
-        block = document.attention.block
+        block = document.attention.layer.block
         if block is None:
             return _("attention only")
         norms = [getattr(block, name) for name in ("norm_1", "norm_2", "after_1", "after_2")]

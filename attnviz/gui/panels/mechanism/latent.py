@@ -33,7 +33,7 @@ from attnviz.gui.look.words import says
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.i18n import N_
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers, latent_of
-from attnviz.model.spec.attention import Attention
+from attnviz.model.spec.attention import Mixer
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.site import Site
 
@@ -77,7 +77,7 @@ class LatentShapes:
     heads: Heads
 
     @classmethod
-    def of(cls, attention: Attention, d_in: int, source: str, key: str) -> LatentShapes:
+    def of(cls, attention: Mixer, d_in: int, source: str, key: str) -> LatentShapes:
         """The shapes of an attention whose latent is projected from `d_in` features."""
         latent = latent_of(attention)
         return cls(source, key, d_in, latent.d_c, latent.d_rope, attention.heads)
