@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from attnviz.gui.panels.decoding.cache import CachePanel
 from attnviz.gui.panels.decoding.caches.caches import CachesPanel
-from attnviz.gui.panels.decoding.counters.counters import CountersPanel
+from attnviz.gui.panels.decoding.counters import CountersPanel
 from attnviz.gui.panels.decoding.next.next import NextPanel
 from attnviz.gui.panels.decoding.sampling import SamplingPanel
 from attnviz.gui.panels.decoding.story.story import TextPanel

@@ -37,7 +37,7 @@ from attnviz.explain.arithmetic.positions import ADDED_LINES, BIASES
 from attnviz.explain.position_curves import candidates
 from attnviz.explain.scripts.positions import BIAS_CODE
 from attnviz.gui.forms.fields import FormField
-from attnviz.gui.panels.mechanism import mask_fields, position, relative, scaling, tables
+from attnviz.gui.panels.mechanism import mask, position, scaling
 from attnviz.model.caches import CACHES
 from attnviz.model.edit.switching import set_position
 from attnviz.model.io.tables import Table, table_bytes
@@ -231,9 +231,9 @@ FORM = tuple(
     fields_of(
         position.FIELDS,
         scaling.SCALING_FIELDS,
-        tables.TABLE_FIELDS,
-        relative.RELATIVE_FIELDS,
-        mask_fields.PARAMETERS,
+        position.TABLE_FIELDS,
+        position.RELATIVE_FIELDS,
+        mask.PARAMETERS,
     )
 )
 
@@ -299,7 +299,7 @@ def test_every_text_of_a_row_is_in_the_chinese_catalogue(name: str) -> None:
 
 def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:
     from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITIES
-    from attnviz.gui.panels.gradients.gradients import SHOWN
+    from attnviz.gui.panels.gradients import SHOWN
     from attnviz.gui.panels.mechanism.mechanism import SECTIONS
     from attnviz.gui.panels.table import PANEL_NAMES, PANELS
     from attnviz.gui.workspaces.table import WORKSPACE_BY_ID

@@ -18,8 +18,8 @@ LETTERS = {"q", "k", "v", "x", "output"}
 CHOSEN = {
     "core/cost/memory.py": "the arithmetic of shapes without a document",
     "gui/panels/axes/axes.py": "the stages that the panel offers",
-    "gui/panels/decoding/errors.py": "the rows that a kind of cache keeps",
-    "gui/panels/patching/patching.py": "the stages that the panel offers",
+    "gui/panels/decoding/cache.py": "the rows that a kind of cache keeps",
+    "gui/panels/patching.py": "the stages that the panel offers",
     "model/io/migrations.py": "names of older files",
 }
 """Files with a list of their own, and its reason."""
@@ -30,11 +30,11 @@ ROOMS = "gui", "figures", "study", "cli", "pages", "explain"
 
 NOT_A_MAP = {
     "cli/commands/decode.py": "the names of what the shell writes",
-    "gui/panels/circuits/arithmetic.py": "a number of the vocabulary, in a cell that no site has",
+    "gui/panels/circuits.py": "a number of the vocabulary, in a cell that no site has",
     "gui/panels/cost/fields.py": "the format of parameters",
-    "gui/panels/mechanism/relative.py": "W_R, a table of a position",
+    "gui/panels/mechanism/position.py": "W_R, a table of a position",
     "gui/panels/mechanism/weighting.py": "a section of the form",
-    "gui/panels/patching/patching.py": "the stages that the panel offers",
+    "gui/panels/patching.py": "the stages that the panel offers",
     "pages/arrays.py": "arrays of weights that are given by that name",
     "study/lessons/window.py": "sections of the form",
 }
@@ -59,7 +59,7 @@ ASKS = {
     "gui/panels/mechanism/block.py": "the norms of a block, fields of the document",
     "gui/panels/mechanism/heads.py": "the latent, a section of the form",
     "gui/panels/mechanism/latent_form.py": "the boxes of the latent's diagram",
-    "gui/panels/mechanism/mask_fields.py": "a way of masking, a field of the document",
+    "gui/panels/mechanism/mask.py": "a way of masking, a field of the document",
     "gui/panels/pipeline/pipeline.py": "the label of the scale",
     "gui/panels/stage/gradients.py": "the read-out",
     "gui/panels/stage/stage.py": "the output beside the map",

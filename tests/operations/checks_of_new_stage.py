@@ -24,7 +24,7 @@ from attnviz.explain.position_curves import curves, distances
 from attnviz.explain.score_pair import Pair
 from attnviz.explain.scripts.library import LIBRARIES, Library
 from attnviz.explain.scripts.stages import stage_text
-from attnviz.gui.panels.pipeline.room import folds
+from attnviz.gui.panels.pipeline.pipeline import folds
 from attnviz.model.sites.sites import alone, at
 from attnviz.model.sites.stages import score_stages
 from attnviz.model.spec.document import Document

@@ -179,7 +179,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "positions",
         N_("Positions"),
-        "positions.positions:PositionsPanel",
+        "positions:PositionsPanel",
         help=N_("The score as a function of the distance of query and key, under each encoding."),
         cites="rope",
         words=N_("RoPE, ALiBi, long context, extrapolation"),
@@ -242,7 +242,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "architecture",
         N_("Architecture"),
-        "architecture.architecture:ArchitecturePanel",
+        "architecture:ArchitecturePanel",
         help=N_("All attentions of the document, encoder and decoder, and what each of them reads."),
         cites="attention",
         words=N_("encoder, decoder, cross-attention, stack of layers"),
@@ -286,7 +286,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "draws",
         N_("Several samples"),
-        "decoding.draws.draws:DrawsPanel",
+        "decoding.draws:DrawsPanel",
         help=N_("The texts that the document generates with other seeds; a click on a line adopts its text."),
         cites="nucleus",
         words=N_("seeds, random samples, temperature"),
@@ -320,7 +320,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "counters",
         N_("Counters"),
-        "decoding.counters.counters:CountersPanel",
+        "decoding.counters:CountersPanel",
         help=N_("The operations and bytes of this step with and without a cache, counted from the shapes."),
         words=N_("FLOPs and bytes of a step, with and without a cache"),
         workspaces=("generate",),
@@ -358,7 +358,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "gradients",
         N_("Gradients"),
-        "gradients.gradients:GradientsPanel",
+        "gradients:GradientsPanel",
         help=N_(
             "Norms of the gradient by stage and by layer, and how ÷√d keeps the gradient of the "
             "softmax large."
@@ -409,7 +409,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "circuits",
         N_("Circuits"),
-        "circuits.circuits:CircuitsPanel",
+        "circuits:CircuitsPanel",
         help=N_(
             "The token pairs with the largest QK and OV products of a head, through the whole vocabulary."
         ),
@@ -437,7 +437,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "patching",
         N_("Patching"),
-        "patching.patching:PatchingPanel",
+        "patching:PatchingPanel",
         help=N_(
             "Replaces a stage by that of a clean text, position by position, and shows how much of "
             "the answer it restores."

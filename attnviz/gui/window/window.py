@@ -294,7 +294,7 @@ class Window(QMainWindow):
     def _show_pinned(self) -> None:
         """Give the pinned state A to the patching, once both panels exist."""
         from attnviz.gui.panels.compare.compare import ComparePanel
-        from attnviz.gui.panels.patching.patching import PatchingPanel
+        from attnviz.gui.panels.patching import PatchingPanel
 
         panel, compare = self.panels.get("patching"), self.panels.get("compare")
         if isinstance(panel, PatchingPanel) and isinstance(compare, ComparePanel):

@@ -15,7 +15,7 @@ from attnviz.core.color_maps import Kind
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.style import palette
 from attnviz.gui.look.theme import GROUNDS, OTHER_TEXTS, TEXTS, THEMES, Theme
-from attnviz.gui.panels.positions.legend import LINE, Entry
+from attnviz.gui.panels.positions import LINE, Entry
 from attnviz.gui.widgets.heat.hatch import draw_blocked
 
 LEAST = 4.5

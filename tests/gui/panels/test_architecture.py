@@ -17,7 +17,7 @@ from services import served
 import attnviz
 from attnviz.core.color_maps import color_table
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.architecture.architecture import ArchitecturePanel
+from attnviz.gui.panels.architecture import ArchitecturePanel
 from attnviz.gui.panels.tokens import TokensPanel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.site_map import SiteMap

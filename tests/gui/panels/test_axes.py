@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from attnviz.core.text import number
 from attnviz.gui.look.theme import MOTION_PROPERTY
 from attnviz.gui.panels.axes.axes import AxesPanel
-from attnviz.gui.panels.axes.layout import Sizes, blocks, cell_rect, place_at
+from attnviz.gui.panels.axes.picture import Sizes, blocks, cell_rect, place_at
 from attnviz.model.spec.view import Cell
 
 ROOM = QRectF(0, 0, 240, 240)

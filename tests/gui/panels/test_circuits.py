@@ -21,9 +21,7 @@ from attnviz.core.progress import never_cancelled
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.circuits.arithmetic import LETTERS, explained
-from attnviz.gui.panels.circuits.circuits import CircuitsPanel
-from attnviz.gui.panels.circuits.rows import PairRows
+from attnviz.gui.panels.circuits import LETTERS, CircuitsPanel, PairRows, explained
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.model.io.files import save

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.core.progress import Check
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.claims.claims import ClaimsPanel
-from attnviz.gui.panels.claims.line import ClaimLine
+from attnviz.gui.panels.claims.own import ClaimLine
 from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset
@@ -74,7 +74,7 @@ def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
 def test_a_second_window_computes_no_claim_again(
     checker: Desk, make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("attnviz.gui.panels.claims.questions.judged")
+    monkeypatch.delattr("attnviz.gui.panels.claims.claims.judged")
     second = make_desk("causal-decode")
     second.bring("claims")
     qtbot.waitUntil(lambda: len(panel(second).lines()) == COUNT)
@@ -182,7 +182,7 @@ def test_a_long_claim_delays_neither_decoding_nor_closing(
             time.sleep(0.01)
             check()
 
-    monkeypatch.setattr("attnviz.gui.panels.claims.questions.answers", asked_for_ever)
+    monkeypatch.setattr("attnviz.gui.panels.claims.claims.answers", asked_for_ever)
     desk = make_desk(replace(load_preset("causal-decode"), claims=("max(weights) < 2",)), inline=False)
     desk.bring("claims")
     qtbot.waitUntil(began.is_set)

@@ -35,10 +35,9 @@ from attnviz.engines.run import run
 from attnviz.explain.architectures import architecture_of
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.cost.cost import CostPanel
+from attnviz.gui.panels.cost.cost import CostLines, CostPanel
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.fields import FIELDS, CostFields
-from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.panels.cost.question import OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.recurrent import attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
-from attnviz.gui.panels.gradients.gradients import GradientsPanel
+from attnviz.gui.panels.gradients import GradientsPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.study.claims.functions import slope
 

@@ -7,7 +7,7 @@ from desk import Desk, MakeDesk
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
-from attnviz.gui.panels.inspector.code import CodeFold
+from attnviz.gui.panels.inspector.inspector import CodeFold
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.model.spec.view import Cell
 

@@ -11,7 +11,7 @@ from draw import Drawn
 from PySide6.QtCore import Qt
 
 import attnviz
-from attnviz.gui.panels.inspector.tries import TRIES, largest_weight
+from attnviz.gui.panels.inspector.start import TRIES, largest_weight
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.io.presets import load_preset, preset_ids
 from attnviz.model.spec.parts import Causal, NoScale

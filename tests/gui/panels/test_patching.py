@@ -15,8 +15,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.patching.patching import PatchingPanel
-from attnviz.gui.panels.patching.picture import PatchCanvas
+from attnviz.gui.panels.patching import PatchCanvas, PatchingPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.empty_state import EmptyState

@@ -15,10 +15,8 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.pipeline.gap import Gap
-from attnviz.gui.panels.pipeline.pipeline import PipelinePanel, operation
-from attnviz.gui.panels.pipeline.room import MAY_BE_LAST, folds
-from attnviz.gui.panels.pipeline.tile import FoldTile
+from attnviz.gui.panels.pipeline.pipeline import MAY_BE_LAST, PipelinePanel, folds, operation
+from attnviz.gui.panels.pipeline.strip import FoldTile, Gap
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import set_language
 from attnviz.model.edit.layers import set_n_layers

@@ -18,9 +18,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.explain.position_curves import CURVE_ROWS, candidates
 from attnviz.gui.look.theme import DARK, LIGHT
-from attnviz.gui.panels.positions.legend import Entry
-from attnviz.gui.panels.positions.plot import curve_pen
-from attnviz.gui.panels.positions.positions import PositionsPanel
+from attnviz.gui.panels.positions import Entry, PositionsPanel, curve_pen
 from attnviz.gui.store import Store
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import (

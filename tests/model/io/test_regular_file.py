@@ -18,7 +18,7 @@ from attnviz.checkpoints.reader import read_checkpoint, read_object
 from attnviz.checkpoints.signals.image import read_image
 from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.tokenizers.files import read_text as tokenizer_text
-from attnviz.gui.panels.mechanism.additive import read_numbers
+from attnviz.gui.panels.mechanism.mask import read_numbers
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.regular_file import Missing, NotRegular, TooLarge, opened, read_bytes, read_text
 from attnviz.model.io.stamp import Stamp, stamped

@@ -12,8 +12,7 @@ from attnviz.core.text import number
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import plain_tooltip, says
-from attnviz.gui.panels.axes.layout import PERMUTED, VIEW, Sizes
-from attnviz.gui.panels.axes.picture import AxesPicture, Place
+from attnviz.gui.panels.axes.picture import PERMUTED, VIEW, AxesPicture, Place, Sizes
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column

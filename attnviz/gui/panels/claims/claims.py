@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import partial
 from html import unescape
 
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from attnviz.checkpoints.presets import load_preset
+from attnviz.core.progress import Progress
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import section_title_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.claims import questions
-from attnviz.gui.panels.claims.detail import Detail
-from attnviz.gui.panels.claims.line import ClaimLine
-from attnviz.gui.panels.claims.own import OwnClaims
-from attnviz.gui.panels.claims.questions import Group, OwnAsked
-from attnviz.gui.panels.claims.way_back import WayBack
+from attnviz.gui.panels.claims.own import ClaimLine, OwnClaims, color_of
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.holds_chip import holds_in
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
+from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
@@ -30,9 +30,164 @@ from attnviz.i18n import N_, _, current_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
-from attnviz.study.claims.scope import scope_now
-from attnviz.study.lessons.judging import Judged
-from attnviz.study.lessons.table import CLAIMS
+from attnviz.study.claims.own import Answer as Verdict
+from attnviz.study.claims.own import answers
+from attnviz.study.claims.scope import Scope, scope_now
+from attnviz.study.claims.verdict import VERDICT_BY_ID
+from attnviz.study.lessons.judging import Card, Judged, judged
+from attnviz.study.lessons.lesson import Lesson, Scene
+from attnviz.study.lessons.scene import document_of
+from attnviz.study.lessons.table import CLAIMS, shipped_claims
+
+
+@dataclass(frozen=True)
+class OwnAsked:
+    """The claims of a document, over its run."""
+
+    trace: Trace
+    view: View
+    claims: tuple[str, ...]
+
+
+def judged_own(asked: OwnAsked, check: Progress) -> tuple[Verdict, ...]:
+    """The verdicts on the claims of a document."""
+    return answers(asked.claims, Scope(asked.trace, asked.view), check)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The judged claims of one file."""
+
+    lesson: Lesson
+    claims: tuple[Judged, ...]
+
+
+_GROUPS: dict[str, Group] = {}
+"""Textbooks' claims with their verdicts, in every language: they depend on no document of a window."""
+
+
+def judged_group(id_: str, check: Progress) -> Group:
+    """The claims of a file with their verdicts, computed once for all windows."""
+    from attnviz.compute.execute import execute
+
+    if id_ not in _GROUPS:
+        lesson = shipped_claims(id_)
+        _GROUPS[id_] = Group(lesson, judged(lesson, load_preset, execute, check))
+    return _GROUPS[id_]
+
+
+def shipped_document(scene: Scene, check: Progress) -> Document:
+    """The document of a claim."""
+    return document_of(scene, load_preset)
+
+
+MOST_STEPS_BACK = 100
+
+
+class WayBack(QObject):
+    """Remembers the document before the first claim that was opened, until that is open again."""
+
+    changed = Signal(bool)
+    """Whether a document to go back to is known."""
+
+    def __init__(self, store: Store, parent: QObject) -> None:
+        super().__init__(parent)
+        self._store = store
+        self._before: Document | None = None
+        store.changed.connect(self._on_changed)
+
+    def open(self, document: Document) -> None:
+        """Open the document of a claim, which leaves no chapter."""
+        before = self._before if self._before is not None else self._store.document
+        self._store.open(document)
+        self._store.stand_in()
+        self._before = before
+        self.changed.emit(True)
+
+    @Slot()
+    def go(self) -> None:
+        """Undo until the document before the claims is back."""
+        store, before = self._store, self._before
+        for _step in range(MOST_STEPS_BACK):
+            if before is None or store.document == before or not store.can_undo:
+                break
+            store.undo()
+        if before is not None and store.document != before:
+            store.open(before)
+        self._forget()
+
+    @Slot(object, object)
+    def _on_changed(self, old: Document, new: Document) -> None:
+        if self._before is not None and new == self._before:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._before = None
+        self.changed.emit(False)
+
+
+class Detail(QWidget):
+    """Stands below the line of the open claim."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._judged: Judged | None = None
+        self._theme: Theme | None = None
+        self._verdict = QLabel()
+        self._verdict.setObjectName("claim_verdict")
+        self._verdict.setFont(ui_font(TEXT_PX))
+        self._verdict.setWordWrap(True)
+        self.text = LinkedText("claim_text", TEXT_PX)
+        self.now = HoldsChip("claim_now")
+        self.now.hide()
+        tip = N_("Open the document of this claim, at its stage")
+        self.show_it = says(Button(), N_("Show"), id="claim_show", tip=tip)
+        tip = N_("Open the document with the setting under which the claim holds")
+        self.mend = says(Button(), N_("Make it true"), id="claim_mend", tip=tip)
+        tip = N_("Return to the document that was open before")
+        self.back = says(Button(), N_("Return"), id="claim_back", tip=tip)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(GRID // 2)
+        buttons.addWidget(self.show_it)
+        buttons.addWidget(self.mend)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(2 * GRID, 0, 0, GRID)
+        column.setSpacing(GRID // 2)
+        column.addWidget(self._verdict)
+        column.addWidget(self.text)
+        column.addWidget(self.now, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addLayout(buttons)
+        column.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
+
+    @property
+    def judged(self) -> Judged | None:
+        """The open claim."""
+        return self._judged
+
+    def show_claim(self, judged: Judged, card: Card) -> None:
+        """Show another claim in a language."""
+        self._judged = judged
+        row = VERDICT_BY_ID[judged.verdict]
+        self._verdict.setText(f"{row.sign}  {_(row.title)}")
+        self.text.set_body(paragraphs([*card.says, *([card.cure] if card.cure else [])]))
+        self.mend.setVisible(bool(judged.step.cures))
+        self._paint()
+
+    def set_left(self, has_left: bool) -> None:
+        """Offer the way back, if a claim was shown in the program."""
+        self.back.setVisible(has_left)
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self._theme = theme
+        self._paint()
+
+    def _paint(self) -> None:
+        if self._theme is not None and self._judged is not None:
+            color = color_of(self._judged.verdict, self._theme)
+            self._verdict.setStyleSheet(f"color: {color}; font-weight: 600")
+
 
 _TAG = re.compile(r"<[^>]*>")
 
@@ -46,11 +201,11 @@ class ClaimsPanel(Panel):
         super().__init__(store, parent)
         self._to_come = list(CLAIMS)
         """The files of textbooks' claims whose verdicts are still to come."""
-        self._table = Answer("claims", questions.group, self)
+        self._table = Answer("claims", judged_group, self)
         self._table.answered.connect(self._on_group)
-        self._own = self.asks(Answer("own_claims", questions.own, self))
+        self._own = self.asks(Answer("own_claims", judged_own, self))
         self._own.answered.connect(self._on_answers)
-        self._document = Answer("lesson", questions.document, self)
+        self._document = Answer("lesson", shipped_document, self)
         self._document.answered.connect(self._on_read)
         self._way_back = WayBack(store, self)
         self._way_back.changed.connect(self._set_left)
@@ -141,8 +296,8 @@ class ClaimsPanel(Panel):
         if self._table.result is None:
             return
         section = _Section(self._table.result)
-        for judged, line in section.lines:
-            line.clicked.connect(partial(self._on_line, judged, line))
+        for told, line in section.lines:
+            line.clicked.connect(partial(self._on_line, told, line))
         self._sections.append(section)
         self._column.insertWidget(self._column.count() - 1, section)
         section.retranslate()
@@ -245,9 +400,9 @@ class _Section(QWidget):
         self._column.setContentsMargins(0, GRID, 0, 0)
         self._column.setSpacing(0)
         self._column.addWidget(self._title)
-        self.lines = [(judged, ClaimLine()) for judged in group.claims]
-        for judged, line in self.lines:
-            line.setObjectName(f"claim_{judged.step.id}")
+        self.lines = [(told, ClaimLine()) for told in group.claims]
+        for told, line in self.lines:
+            line.setObjectName(f"claim_{told.step.id}")
             self._column.addWidget(line)
         set_tone("muted", self._title)
 
@@ -272,5 +427,5 @@ class _Section(QWidget):
     def retranslate(self) -> None:
         language = current_language()
         self._title.setText(self._group.lesson.title(language))
-        for judged, line in self.lines:
-            line.set_claim(unescape(_TAG.sub("", judged.card(language).sentence)), judged.verdict)
+        for told, line in self.lines:
+            line.set_claim(unescape(_TAG.sub("", told.card(language).sentence)), told.verdict)

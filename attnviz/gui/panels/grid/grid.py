@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Slot
 from PySide6.QtWidgets import QWidget
 
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.core.levels import levels
 from attnviz.core.phrases import enumerated
-from attnviz.core.text import number
+from attnviz.core.text import isolated, number, signed, visible
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.grid import questions, sentences
+from attnviz.gui.panels.grid import questions
 from attnviz.gui.panels.grid.canvas import GridCanvas, Picture, Place
 from attnviz.gui.panels.grid.controls import BY_SCORE, GridControls
 from attnviz.gui.panels.grid.frames import EFFECT, NO_SCORE
@@ -38,7 +41,69 @@ from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
 from attnviz.study.heads.orders import ordered
 from attnviz.study.heads.search import Found, wanted
-from attnviz.study.heads.tiles import Tile, grid_stage
+from attnviz.study.heads.tiles import Facts, Tile, grid_stage
+
+if TYPE_CHECKING:
+    from attnviz.study.ablation import Effects
+
+MOST_NAMED = 3
+"""Heads that are named by their score or their effect."""
+
+Named = Callable[[str, int], str]
+"""The title of a head, by its site and its number."""
+
+
+def words_of_facts(facts: Facts | None, first: str) -> list[str]:
+    """The key that gets most weight, and the scores; nothing before they arrive.
+
+    `first` is the score that stands before all others, since the end of the line may be cut.
+    """
+    if facts is None:
+        return []
+    scores = {
+        id_: f"{_(HEAD_SCORE_BY_ID[id_].title)} {number(score, 2)}"
+        for id_, score in facts.scores.items()
+        if not math.isnan(score)
+    }
+    parts = [scores.pop(first)] if first in scores else []
+    if facts.look is not None:
+        attends = _("attends most to “{key}”: {weight} on average")
+        key = isolated(visible(facts.look.key))
+        parts.append(attends.format(key=key, weight=number(facts.look.weight, 3)))
+    return parts + list(scores.values())
+
+
+def words_of_best(score: str, heads: Sequence[tuple[str, int, float]], named: Named) -> str:
+    """The heads with the largest values of a score."""
+    best = sorted(heads, key=lambda one: -one[2])[:MOST_NAMED]
+    titles = [f"{named(site, head)} {number(value, 3)}" for site, head, value in best]
+    title = _(HEAD_SCORE_BY_ID[score].title)
+    return _("Largest {score}: {heads}").format(score=title, heads=enumerated(titles))
+
+
+def words_of_effects(effects: Effects, trace: Trace, only: tuple[str, int] | None, named: Named) -> str:
+    """The change of the logit without one head, else without those that change it most."""
+    changes = [
+        (float(change), site, head)
+        for site, values in effects.values.items()
+        for head, change in enumerate(values)
+        if only in (None, (site, head))
+    ]
+    changes.sort(key=lambda one: -abs(one[0]))
+    titles = [f"{named(site, head)} {signed(change)}" for change, site, head in changes[:MOST_NAMED]]
+    return _("The logit of “{token}” is {base}; without the head: {changes}").format(
+        token=isolated(shown_token(trace.experiment.vocabulary, effects.target.token)),
+        base=number(effects.base, 3),
+        changes=enumerated(titles),
+    )
+
+
+def words_of_found(hit: Found, trace: Trace, named: Named) -> str:
+    """The head, the two words and the weight between them."""
+    site = trace.site(hit.site)
+    query, key = site.names("query")[hit.query], site.names("key")[hit.key]
+    words = f"{isolated(visible(query))} → {isolated(visible(key))} {number(hit.weight, 3)}"
+    return f"{named(hit.site, hit.head)} · {words}"
 
 
 class GridPanel(Panel):
@@ -319,7 +384,7 @@ class GridPanel(Panel):
             self._facts.ask(FactsAsked(trace, tile.site, tile.head))
         facts = None if place is None else self._tiles.facts.get(place)
         off = [_("switched off")] if place in self.heads.off else []
-        parts = sentences.of_facts(facts, self.store.document.view.grid.frames)
+        parts = words_of_facts(facts, self.store.document.view.grid.frames)
         return " · ".join([self._title(tile.site, tile.head), *off, *parts])
 
     def _said_best(self) -> str:
@@ -328,26 +393,26 @@ class GridPanel(Panel):
         if self._trace is None or not scores or self._tiles.lacks_facts(view):
             return _("Click a head to select it; hover it to see the key that gets most weight.")
         heads = [(self.heads.site_at(place), place[2], score) for place, score in scores.items()]
-        return sentences.of_best(view.grid.frames, heads, self._short_title)
+        return words_of_best(view.grid.frames, heads, self._short_title)
 
     def _said_effect(self, trace: Trace, tile: Tile | None) -> str:
         effects, problem = self._effects.result, self._effects.problem
         if effects is None:
             return _("Computing the effect of each head…") if problem is None else problem.text()
         only = None if tile is None else (tile.site, tile.head)
-        return sentences.of_effects(effects, trace, only, self._short_title)
+        return words_of_effects(effects, trace, only, self._short_title)
 
     def _said_found(self, place: Place | None) -> str:
         """The searched weight of one head, else the greatest of all; or the heads of the searched name."""
         matching, best_of = self._matching(), self._found()
         if matching:
             chosen = [matching[place]] if place in matching else list(matching.values())
-            return enumerated([self._title(*one) for one in chosen[: sentences.MOST_NAMED]])
+            return enumerated([self._title(*one) for one in chosen[:MOST_NAMED]])
         best = max(best_of, key=lambda one: best_of[one].weight, default=None)
         place = place if place in best_of else best
         if place is None or self._trace is None:
             return _("The text has no such tokens.")
-        return sentences.of_found(best_of[place], self._trace, self._title)
+        return words_of_found(best_of[place], self._trace, self._title)
 
     def _title(self, site: str, head: int) -> str:
         experiment = self.store.experiment if self._trace is None else self._trace.experiment

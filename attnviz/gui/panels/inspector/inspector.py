@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
-from PySide6.QtCore import QSize, QTimer, Slot
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextOption
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.explain.arithmetic.cell import exists, explain
 from attnviz.explain.gradients.cell import explain_gradient
-from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import says
+from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID
+from attnviz.explain.scripts.stages import stage_text
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.inspector.by_hand import ByHand
-from attnviz.gui.panels.inspector.code import CodeFold
-from attnviz.gui.panels.inspector.path import InspectorPath
 from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.player import Player
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.boxes import in_column, in_row
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import MOUSE_ONLY, Control
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.explanation_page import ExplanationPage
+from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.gradient import GradientSite
 from attnviz.model.reading import stage_symbol
@@ -28,7 +44,221 @@ from attnviz.model.sites.titles import label_among_several
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell
-from attnviz.model.trace import Trace
+from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace, Trace
+
+MOST_CRUMBS = 5
+"""Steps of the way that are shown; of a longer one, the last."""
+
+
+class LockMark(QWidget):
+    """A small closed padlock."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = LIGHT
+        self.setFixedSize(12, 14)
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.accent), 1.5))
+        painter.drawArc(QRectF(3.5, 1.5, 5, 8), 0, 180 * 16)
+        painter.setBrush(QColor(self._theme.accent))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.drawRoundedRect(QRectF(2, 6, 8, 6.5), 1.5, 1.5)
+
+
+class InspectorPath(QWidget):
+    """Back, the stages passed on the way, the present one, and a hint."""
+
+    back_wanted = Signal()
+    crumb_wanted = Signal(int)
+    """The number of the step to go back to."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        name = N_("Return to the previous cell")
+        self._back = says(QToolButton(), id="inspector_back", name=name, tip=True)
+        self._back.setArrowType(Qt.ArrowType.LeftArrow)
+        self._back.setAutoRaise(True)
+        self._back.clicked.connect(self.back_wanted)
+        self._crumbs: list[QToolButton] = []
+        for place in range(MOST_CRUMBS - 1):
+            crumb = QToolButton()
+            crumb.setObjectName(f"inspector_crumb_{place}")
+            crumb.setAutoRaise(True)
+            crumb.clicked.connect(self._on_crumb)
+            self._crumbs.append(crumb)
+        self._title, self._hint = WholeLabel(), QLabel()
+        self._title.setObjectName("inspector_title")
+        self._title.elide = Qt.TextElideMode.ElideLeft  # stage and head stand last
+        self._hint.setObjectName("inspector_hint")
+        self._hint.setTextFormat(Qt.TextFormat.PlainText)
+        self._lock = LockMark()
+        for part in (self._back, self._hint, self._lock):
+            part.setProperty(MOUSE_ONLY, True)
+        self._lock.setObjectName("inspector_lock")
+        row = in_row(self, self._back, *self._crumbs, self._title, spacing=GRID // 2)
+        row.addStretch(1)
+        row.addWidget(self._lock)
+        row.addWidget(self._hint)
+        self.setFixedHeight(24)
+        # A long way down does not widen the dock.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._first = 0
+        set_tone("muted", self._hint)
+        set_tone("title", self._title)
+
+    def set_path(self, passed: tuple[str, ...], title: str, is_locked: bool) -> None:
+        """The stages `passed` on the way to the present one, whose `title` stands last."""
+        self._back.setVisible(bool(passed))
+        self._first = max(0, len(passed) - len(self._crumbs))
+        shown = passed[self._first :]
+        for place, crumb in enumerate(self._crumbs):
+            crumb.setVisible(place < len(shown))
+            if place < len(shown):
+                text = f"{shown[place]} ›"
+                crumb.setText(text.replace("&", "&&"))
+                crumb.setAccessibleName(shown[place])
+        self._title.set_line(title)
+        self._lock.setVisible(is_locked)
+        self._hint.setText(_("Esc unlocks") if is_locked else _("click to lock"))
+        self._lock.setToolTip(self._hint.text())
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the hint out where the title needs its room: the status bar says the same."""
+        parts = [self._back, *self._crumbs, self._title, self._lock, self._hint]
+        shown = [part for part in parts if part is self._hint or not part.isHidden()]
+        needed = sum(part.sizeHint().width() + GRID // 2 for part in shown)
+        self._hint.setVisible(needed <= self.width())
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        for crumb in self._crumbs:
+            crumb.setStyleSheet(f"QToolButton {{ color: {theme.muted}; padding: 1px; }}")
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, 24)
+
+    @Slot()
+    def _on_crumb(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, QToolButton):
+            self.crumb_wanted.emit(self._first + self._crumbs.index(sender))
+
+
+HEIGHT = 132
+
+
+class CodeFold(Control):
+    """A title that unfolds the code of a stage; a choice of the library, and a button that copies it.
+
+    It holds texts alone: an unfolded one asks for its stage again with `wanted`.
+    """
+
+    wanted = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._stage = ""
+        self._fold = says(Button(), id="code_fold")
+        self._fold.setCheckable(True)
+        self._fold.setFlat(True)
+        self._fold.toggled.connect(self._on_toggled)
+        self._copy = says(
+            Button(),
+            N_("Copy"),
+            id="code_copy",
+            name=N_("Copy the code"),
+            tip=N_("Copy these lines to the clipboard"),
+        )
+        self._copy.clicked.connect(self._on_copy)
+        self._library = Segmented([(row.id, row.title, "") for row in LIBRARIES], LIBRARIES[0].id)
+        says(self._library, id="code_library", name=N_("Library of the code"))
+        self._library.changed.connect(self._on_library)
+        self.text = says(QPlainTextEdit(), id="code_text", name=N_("Code of the stage"))
+        self.text.setReadOnly(True)
+        self.text.setUndoRedoEnabled(False)
+        self.text.setFont(number_font(TEXT_PX))
+        self.text.setWordWrapMode(QTextOption.WrapMode.NoWrap)
+        self.text.setTabChangesFocus(True)
+        self.text.setFixedHeight(HEIGHT)
+        self._lay_out()
+        self._on_toggled(False)
+
+    @property
+    def is_open(self) -> bool:
+        """True if the code is shown."""
+        return self._fold.isChecked()
+
+    def show_stage(self, site: SiteTrace | None, stage: str) -> None:
+        """Show the code of a stage of an attention; nothing without one."""
+        self._stage = stage if site is not None and stage in site.stages else ""
+        self.setVisible(bool(self._stage))
+        self._name()
+        if site is None or not (self._stage and self.is_open):
+            return
+        library = LIBRARY_BY_ID[self._library.value()]  # type: ignore[index]
+        text = stage_text(site.experiment, stage, library)
+        if text != self.text.toPlainText():
+            self.text.setPlainText(text)
+
+    def forget(self) -> None:
+        """Show nothing."""
+        self._stage = ""
+        self.text.clear()
+        self.hide()
+
+    def retranslate(self) -> None:
+        self._name()
+
+    def _name(self) -> None:
+        title = _(STAGE_BY_ID[self._stage].title) if self._stage else ""
+        mark = "▾" if self.is_open else "▸"
+        text = _("Code · {stage}").format(stage=title)
+        self._fold.setText(f"{mark} {text}")
+        self._fold.setAccessibleName(text)
+        sentence = _("Show the lines of NumPy or PyTorch that compute this stage")
+        self._fold.setToolTip(plain_tooltip(sentence))
+
+    @Slot(bool)
+    def _on_toggled(self, is_open: bool) -> None:
+        for part in (self.text, self._library, self._copy):
+            part.setVisible(is_open)
+        self._name()
+        self.wanted.emit()
+
+    @Slot(str)
+    def _on_library(self, id_: str) -> None:
+        self.wanted.emit()
+
+    @Slot()
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.toPlainText())
+
+    def _lay_out(self) -> None:
+        controls = QHBoxLayout()
+        controls.setSpacing(GRID)
+        controls.addWidget(self._library)
+        controls.addWidget(self._copy)
+        controls.addStretch(1)
+        column = in_column(self, self._fold, spacing=GRID // 2)
+        column.addLayout(controls)
+        column.addWidget(self.text)
+        # Neither a long title nor wide lines widen the dock.
+        self._fold.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._fold.setStyleSheet("text-align: left")
+        self.text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
 
 class InspectorPanel(Panel):

@@ -2,20 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
+from attnviz.core.text import isolated, visible
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.panels.inspector.tries import TITLE, TRIES
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
+from attnviz.model.edit.masks import find_mask, put_mask, take_mask
+from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
+from attnviz.model.spec.view import Cell, query_head
+from attnviz.model.stages import STAGE_BY_ID
+
+_SCALES: dict[type, tuple[str, Scale]] = {
+    SqrtDHead: (N_("Leave out ÷√d: the scores grow, and the softmax sharpens"), NoScale()),
+    NoScale: (N_("Divide the scores by √d again"), SqrtDHead()),
+}
+
+
+@dataclass(frozen=True)
+class Try:
+    """One suggestion: its sentence now (empty: not offered now), and what a click on it does."""
+
+    id: str
+    sentence: Callable[[Store], str]
+    act: Callable[[Store], object]
+
+
+def largest_weight(store: Store) -> tuple[Cell, float]:
+    """The largest weight of the last query in the shown head."""
+    site = store.shown_site
+    head = query_head(site.experiment, store.document.view)  # the document may be ahead
+    last = site.shape(site.raw_map)[1] - 1
+    row = np.asarray(site.window(site.raw_map, head, slice(last, last + 1)))[0]
+    key = int(np.nanargmax(row)) if np.isfinite(row).any() else 0
+    return Cell(site.raw_map, last, key, head), float(row[key])
+
+
+def _largest(store: Store) -> str:
+    cell, value = largest_weight(store)
+    queries, keys = (store.shown_site.names(axis) for axis in STAGE_BY_ID[cell.stage].axes[1:])
+    return _("Open the largest weight of the last row: “{query}” → “{key}”, {value:.3f}").format(
+        query=isolated(visible(queries[cell.row])), key=isolated(visible(keys[cell.column])), value=value
+    )
+
+
+def _open_largest(store: Store) -> None:
+    cell, _value = largest_weight(store)
+    store.look(stage=cell.stage, query=cell.row, locked=cell)
+
+
+def _next_head(store: Store) -> str:
+    heads = store.attention.heads.n_heads
+    if heads < 2:
+        return ""
+    return _("Show the next of the {n} heads").format(n=heads)
+
+
+def _show_next_head(store: Store) -> None:
+    heads = store.attention.heads.n_heads
+    store.look(head=(min(store.document.view.head, heads - 1) + 1) % heads)
+
+
+def _mask(store: Store) -> str:
+    if find_mask(store.attention, Causal) is not None:
+        return _("Remove the causal mask: every token then attends to later ones")
+    return _("Add a causal mask: no token then attends to a later one")
+
+
+def _switch_mask(store: Store) -> None:
+    if find_mask(store.attention, Causal) is not None:
+        store.edit_attention(take_mask, Causal)
+    else:
+        store.edit_attention(put_mask, Causal())
+
+
+def _scale(store: Store) -> str:
+    sentence, _other = _SCALES.get(type(store.attention.scale), ("", None))
+    return _(sentence) if sentence else ""
+
+
+def _switch_scale(store: Store) -> None:
+    _sentence, other = _SCALES[type(store.attention.scale)]
+    store.edit_attention(lambda site: replace(site, scale=other))
+
+
+TRIES: tuple[Try, ...] = (
+    Try("largest", _largest, _open_largest),
+    Try("head", _next_head, _show_next_head),
+    Try("mask", _mask, _switch_mask),
+    Try("scale", _scale, _switch_scale),
+)
+TITLE = N_("Try this")
 
 
 class InspectorStart(Control):

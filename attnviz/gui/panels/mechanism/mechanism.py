@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import FieldError, message_of
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.look.theme import GRID, RADIUS
+from attnviz.gui.look.fonts import number_font
+from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
 from attnviz.gui.panels.mechanism.dtype import DTypeSection
-from attnviz.gui.panels.mechanism.folding import Folding
 from attnviz.gui.panels.mechanism.heads import HeadsSection
 from attnviz.gui.panels.mechanism.layers import LayersSection
 from attnviz.gui.panels.mechanism.mask import MaskSection
@@ -25,7 +26,6 @@ from attnviz.gui.panels.mechanism.memory import MemorySection
 from attnviz.gui.panels.mechanism.position import PositionSection
 from attnviz.gui.panels.mechanism.projections import ProjectionsSection
 from attnviz.gui.panels.mechanism.score import ScoreSection
-from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.terms import answering
 from attnviz.gui.panels.mechanism.weighting import WeightsSection
@@ -33,13 +33,145 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
-from attnviz.i18n import _, ngettext
+from attnviz.gui.widgets.window_keys import LineEdit
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
+
+
+@dataclass(frozen=True)
+class Folding:
+    """The section opened last, and the sections that stay open beside it."""
+
+    current: str = ""
+    pinned: frozenset[str] = frozenset()
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """The open sections."""
+        return self.pinned | {self.current} - {""}
+
+    def choose(self, section: str) -> Folding:
+        """Close an open section, or open one in place of the current one."""
+        if section in self.opened:
+            return Folding("" if section == self.current else self.current, self.pinned - {section})
+        return replace(self, current=section)
+
+    def pin(self, section: str) -> Folding:
+        """Keep a section open beside the others, or close a pinned one."""
+        if section in self.pinned:
+            return replace(self, pinned=self.pinned - {section})
+        return Folding("" if section == self.current else self.current, self.pinned | {section})
+
+    def text(self) -> str:
+        """The state for the settings: the current section or a dash, then the pinned ones."""
+        return " ".join((self.current or "-", *sorted(self.pinned)))
+
+    @classmethod
+    def read(cls, text: str, known: Iterable[str]) -> Folding:
+        """The state of `text`, without sections that are not `known`."""
+        current, *pinned = text.split()
+        names = frozenset(known)
+        return cls(current if current in names else "", frozenset(pinned) & names)
+
+
+KEYS = "Ctrl F"
+_LEFT, _KEYS_ROOM = 28, 56
+_LENS = 5.0
+
+
+class SearchLine(LineEdit):
+    """A line of text with a lens and its shortcut; Esc empties it, Enter leaves it."""
+
+    left = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = active_theme()
+        name = N_("Find a setting")
+        says(self, id="mechanism_search", name=name, placeholder=name)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setClearButtonEnabled(True)
+        self.setTextMargins(_LEFT - GRID, 0, 0, 0)
+
+    def apply_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, 28)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, 28)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter keeps the result and leaves the line; Esc empties the line, then leaves it."""
+        key = event.key()
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (key == Qt.Key.Key_Escape and not self.text()):
+            self.left.emit()
+        elif key == Qt.Key.Key_Escape:
+            self.clear()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, middle = self._theme, self.height() / 2
+        painter.setPen(QPen(QColor(theme.muted), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawEllipse(QRectF(10, middle - 6, 2 * _LENS, 2 * _LENS))
+        painter.drawLine(QPointF(18.5, middle + 2.5), QPointF(22, middle + 6))
+        if not self.text() and not self.hasFocus() and self.width() > 160:
+            self._paint_keys(painter)
+
+    def _paint_keys(self, painter: QPainter) -> None:
+        font = number_font(TEXT_PX - 2)
+        width = QFontMetricsF(font).horizontalAdvance(KEYS) + GRID
+        badge = QRectF(self.width() - width - 6.5, 5.5, width, self.height() - 11)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.line))
+        painter.setBrush(QColor(self._theme.panel))
+        painter.drawRoundedRect(badge, RADIUS - 3, RADIUS - 3)
+        painter.setPen(QColor(self._theme.muted))
+        painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, KEYS)
+
+
+class Found(QWidget):
+    """Lies over a control and tints it: the search found it."""
+
+    def __init__(self, control: QWidget) -> None:
+        super().__init__(control)
+        self.setObjectName("found")
+        self.control = control
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        control.installEventFilter(self)
+        self._cover(control)
+        self.show()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
+            self._cover(watched)
+        return super().eventFilter(watched, event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        tint = QColor(active_theme().accent)
+        painter.setPen(QPen(tint, 1))
+        tint.setAlpha(28)
+        painter.setBrush(tint)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS - 2, RADIUS - 2)
+
+    def _cover(self, control: QWidget) -> None:
+        self.setGeometry(control.rect())
+        self.raise_()
+
 
 SECTIONS: tuple[type[Section], ...] = (
     HeadsSection,

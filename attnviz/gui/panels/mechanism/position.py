@@ -5,34 +5,216 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from PySide6.QtCore import Slot
+from msgspec.structs import replace
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QWidget
 
+from attnviz.core.text import number
 from attnviz.errors import FieldError, InputError
-from attnviz.gui.forms.fields import Choice, FormField
+from attnviz.gui.forms.fields import Choice, Edit, FormField, Slider
 from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.dials import RopeDials
-from attnviz.gui.panels.mechanism.relative import RELATIVE_FIELDS, relative_note
+from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
 from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS, scaling_note
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.panels.mechanism.slopes import AlibiSlopes
-from attnviz.gui.panels.mechanism.tables import TABLE_FIELDS, set_table_kind, table_kind
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.segmented import Option
 from attnviz.i18n import N_, _
-from attnviz.model.edit.paths import put_at
-from attnviz.model.edit.switching import LastOfKind, set_n_rotated, set_position
+from attnviz.model.edit.paths import put_at, putting
+from attnviz.model.edit.switching import (
+    LastOfKind,
+    scale_value,
+    set_buckets,
+    set_n_rotated,
+    set_position,
+    set_slope,
+    set_span,
+)
 from attnviz.model.errors.titles import in_words
-from attnviz.model.fields import place_in_attention
-from attnviz.model.positions import POSITIONS, n_rotated, rotation
+from attnviz.model.fields import field_at, place_in_attention
+from attnviz.model.operands.matrices import table_array
+from attnviz.model.positions import POSITIONS, n_rotated, rotation, slopes_of
 from attnviz.model.scalings import SCALING_BY_RECORD, SCALINGS
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.parts import Rope
-from attnviz.model.spec.positions import values_beside_latent
+from attnviz.model.spec.parts import Alibi, Rope
+from attnviz.model.spec.positions import Deberta, T5Buckets, values_beside_latent
 from attnviz.model.spec.site import Site
-from attnviz.model.spec.source import DrawnTable
+from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.spec.value import Refusal
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
+
+
+def _publish(site: Site) -> Site:
+    return replace(site, position=Alibi(None))
+
+
+class AlibiSlopes(QWidget):
+    """Shown where the position is ALiBi."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self.setObjectName("alibi_slopes")
+        self._store = store
+        self._numbers = HeadNumbers(
+            store,
+            "alibi_slope",
+            "position.slopes",
+            N_("Slope of head {head}"),
+            set_slope,
+        )
+        self._reset = says(Button(), N_("Published slopes"), id="alibi_reset_button")
+        says(self._reset, name=N_("Reset to the published slopes"))
+        self._reset.clicked.connect(self._on_reset)
+        column = in_column(self, self._numbers, spacing=GRID - 2)
+        column.addWidget(self._reset, 0, Qt.AlignmentFlag.AlignRight)
+
+    def refresh(self) -> None:
+        """Show the document's slopes."""
+        position: Any = self._store.attention.position
+        is_shown = isinstance(position, Alibi)
+        self.setVisible(is_shown)
+        if is_shown:
+            self._numbers.show_values(slopes_of(self._store.attention))
+            self._reset.setVisible(position.slopes is not None)
+
+    @Slot()
+    def _on_reset(self) -> None:
+        self._store.edit_attention(_publish)
+
+
+LONGEST = 100_000
+MOST_BUCKETS = 1024
+FARTHEST = 1_000_000
+
+
+def _is_t5(site: Site) -> bool:
+    return isinstance(site.position, T5Buckets)
+
+
+def _is_drawn(site: Site) -> bool:
+    position = site.position
+    return isinstance(getattr(position, "table", None), DrawnTable)
+
+
+def _set_length(site: Site, length: int) -> Site:
+    position: Any = site.position
+    return replace(site, position=position.resized(length))
+
+
+def _bucket_setter(field: str) -> Edit[Site]:
+    """The edit that changes one number of T5's buckets."""
+
+    def edit(site: Site, value: Any) -> Site:
+        return set_buckets(site, **{field: value})
+
+    return edit
+
+
+def table_kind(site: Site) -> str:
+    """Source of the position's table: `seeded` or `explicit`."""
+    return "seeded" if _is_drawn(site) else "explicit"
+
+
+def set_table_kind(site: Site, kind: str, drawn: DrawnTable) -> Site:
+    """Store the present numbers, or sample them as `drawn` says."""
+    position: Any = site.position
+    set_table: Edit[Site] = putting("position.table")
+    if kind == "seeded":
+        return set_table(site, drawn)
+    heads = site.heads
+    shape = position.table_shapes(site.d_for(position), heads.n_heads, heads.d_head)["table"]
+    values = table_array(position.table, shape)
+    return set_table(site, WrittenTable(Matrix(values)))
+
+
+TABLE_FIELDS: tuple[FormField[Site], ...] = (
+    row("position.length", name="learned_length_field", edit=_set_length),
+    row(
+        "position.n_buckets",
+        name="t5_buckets_field",
+        edit=_bucket_setter("n_buckets"),
+        limits=lambda e: (4 if e.position.bidirectional else 2, MOST_BUCKETS),
+        from_start=True,
+    ),
+    row(
+        "position.max_distance",
+        name="t5_distance_field",
+        edit=_bucket_setter("max_distance"),
+        shown=_is_t5,
+        limits=lambda e: (e.position.n_exact + 1, FARTHEST),
+    ),
+    row("position.bidirectional", name="t5_bidirectional_toggle", edit=_bucket_setter("bidirectional")),
+    row("position.table.seed", name="position_seed_field"),
+    row("position.table.std", name="position_std_field"),
+)
+
+
+def _set_deberta_seed(site: Site, seed: int) -> Site:
+    """Both tables from neighbouring seeds."""
+    position: Any = site.position
+    tables = {"keys": seed, "queries": seed + 1 if seed < 2**32 - 1 else 0}
+    drawn = {
+        name: replace(getattr(position, name), seed=value)
+        for name, value in tables.items()
+        if isinstance(getattr(position, name), DrawnTable)
+    }
+    return replace(site, position=replace(position, **drawn))
+
+
+def _deviation(name: str, table: str) -> Slider[Site]:
+    """The row of a table's standard deviation, which is called as the table is."""
+    described = field_at(f"position.{table}")
+    assert described is not None
+    said = described.field
+    slider: Slider[Site] = row(
+        f"position.{table}.std", name=name, label=said.title, hint=said.hint, default=0.5
+    )
+    return slider
+
+
+RELATIVE_FIELDS: tuple[FormField[Site], ...] = (
+    row("position.weights.seed", name="xl_weights_seed_field", label=N_("Seed of W_R")),
+    _deviation("xl_weights_field", "weights"),
+    _deviation("xl_u_field", "u"),
+    _deviation("xl_v_field", "v"),
+    row(
+        "position.span",
+        name="deberta_span_field",
+        edit=set_span,
+        minimum=2,
+        maximum=MOST_BUCKETS,
+        from_start=True,
+    ),
+    row(
+        "position.max_distance",
+        name="deberta_distance_field",
+        shown=lambda e: isinstance(e.position, Deberta),
+        limits=lambda e: (e.position.span // 2 + 2, FARTHEST),
+    ),
+    row("position.keys.seed", name="deberta_seed_field", edit=_set_deberta_seed),
+    _deviation("deberta_keys_field", "keys"),
+    _deviation("deberta_queries_field", "queries"),
+)
+
+
+def relative_note(site: Site) -> str:
+    """DeBERTa's scale, if the site has another; else empty."""
+    if not isinstance(site.position, Deberta):
+        return ""
+    d_head = site.heads.d_head
+    wanted, present = (3.0 * d_head) ** -0.5, scale_value(site)
+    if abs(present - wanted) < 1e-4 * wanted:
+        return ""
+    sentence = _("DeBERTa scales the sum by 1/√(3 · {d}) = {wanted}; this experiment by {present}.")
+    return sentence.format(d=d_head, wanted=number(wanted, 4), present=number(present, 4))
+
 
 KINDS = {row.id: row.record for row in POSITIONS}
 TITLES = {row.record: row.title for row in POSITIONS}

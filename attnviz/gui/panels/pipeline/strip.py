@@ -6,11 +6,159 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.gui.panels.pipeline.step import Step
+from attnviz.core.phrases import enumerated, named
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import LIGHT, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.widgets.button import PaintedButton
+from attnviz.gui.widgets.control import draw_focus_ring
+from attnviz.gui.widgets.heat.kept_picture import KeptPicture
+from attnviz.i18n import N_, _, ngettext
+from attnviz.model.stages import STAGE_BY_ID
+
+NARROWEST = 18
+
+
+class Step(QWidget):
+    """Takes its share of the room that the strip has left."""
+
+    def __init__(self, side: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._text, self._side, self._theme = "", side, LIGHT
+        self._font = ui_font(9)
+        self._kept = KeptPicture()
+        self.setFont(self._font)
+
+    @property
+    def text(self) -> str:
+        """The operation's label."""
+        return self._text
+
+    def set_text(self, text: str) -> None:
+        """Write another label."""
+        if text != self._text:
+            self._text = text
+            self.updateGeometry()
+            self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(max(NARROWEST, self.fontMetrics().horizontalAdvance(self._text) + 2), self._side + 8)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self._kept.draw(painter, self.size(), (self._text, self._theme), self._paint)
+        painter.end()
+
+    def _paint(self, painter: QPainter) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(self._theme.muted))
+        painter.setFont(self._font)
+        middle = self._side / 2 + 2
+        text_rect = self.rect()
+        text_rect.setBottom(int(middle - 2))
+        painter.drawText(text_rect, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom, self._text)
+        left, right = self.width() / 2 - 7, self.width() / 2 + 7
+        painter.drawLine(QPointF(left, middle + 3), QPointF(right, middle + 3))
+        painter.drawLine(QPointF(right - 3, middle), QPointF(right, middle + 3))
+        painter.drawLine(QPointF(right - 3, middle + 6), QPointF(right, middle + 3))
+
+
+WIDTH = 32
+
+
+class FoldTile(PaintedButton):
+    """Says how many stages are folded here; `stages` are their ids."""
+
+    def __init__(self, side: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._side = side
+        self._is_pointed = False
+        self.stages: tuple[str, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_stages(self, stages: tuple[str, ...]) -> None:
+        """Stand for these stages."""
+        self.stages = stages
+        self.setObjectName(f"folded_{stages[0]}")
+        self.setText(f"+{len(stages)}")
+        self.retranslate()
+        self.update()
+
+    def clear(self) -> None:
+        """Stand for nothing: the strip has no use for the tile now."""
+        self.stages = ()
+        for say in (self.setObjectName, self.setText, self.setAccessibleName, self.setToolTip):
+            say("")
+
+    def set_pointed(self, is_pointed: bool) -> None:
+        """Mark the tile: the mouse is on one of its stages in another panel."""
+        if is_pointed != self._is_pointed:
+            self._is_pointed = is_pointed
+            self.update()
+
+    def retranslate(self) -> None:
+        n = len(self.stages)
+        if not n:
+            return
+        sentence = ngettext("Show {n} more stage", "Show {n} more stages", n).format(n=n)
+        self.setAccessibleName(sentence)
+        names = enumerated(_(STAGE_BY_ID[stage].title) for stage in self.stages)
+        self.setToolTip(plain_tooltip(named(sentence, names)))
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDTH, self._side + 8)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, is_hot = self._theme, self.underMouse() or self._is_pointed
+        painter.setPen(QColor(theme.accent if is_hot else theme.line))
+        painter.setBrush(QColor(theme.hover if is_hot else theme.field))
+        frame = QRectF(2.5, 4.5, self.width() - 5, self._side - 1)
+        painter.drawRoundedRect(frame, RADIUS - 2, RADIUS - 2)
+        painter.setFont(ui_font(TEXT_PX - 1))
+        painter.setPen(QColor(theme.ink if is_hot else theme.muted))
+        painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, self.text())
+        if self.hasFocus():
+            draw_focus_ring(painter, QRectF(self.rect()), theme)
+
+
+class Gap(QWidget):
+    """Keeps the place of the masks, so that one that is switched on moves nothing."""
+
+    def __init__(self, side: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._side, self._theme = side, LIGHT
+        says(self, tip=N_("No mask"))
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._side + 8, self._side + 8)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(QPen(QColor(self._theme.line), 1, Qt.PenStyle.DashLine))
+        level = self._side / 2 + 5
+        middle = self.width() / 2
+        painter.drawLine(QPointF(middle - self._side / 2, level), QPointF(middle + self._side / 2, level))
+        painter.end()
+
 
 MOST_SPARE = 44
 """Pixels that an arrow may be longer than it must be."""

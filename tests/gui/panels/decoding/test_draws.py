@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.scheduler import Stopped
-from attnviz.gui.panels.decoding.draws.draws import DrawsPanel
+from attnviz.gui.panels.decoding.draws import DrawsPanel
 from attnviz.gui.panels.decoding.story.text import StoryText
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.numbers.drag import DragNumber

@@ -16,9 +16,8 @@ from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.decoding.bars import DistributionBars
-from attnviz.gui.panels.decoding.columns import ColumnTitles
 from attnviz.gui.panels.decoding.operation import OperationList
-from attnviz.gui.panels.decoding.sampling import SamplingPanel
+from attnviz.gui.panels.decoding.sampling import ColumnTitles, SamplingPanel
 from attnviz.gui.widgets.grip import Grip, gap_at, place_in
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle

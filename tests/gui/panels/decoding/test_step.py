@@ -21,7 +21,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.panels.decoding.caches.strip import WeightStrip
-from attnviz.gui.panels.decoding.draws.draws import DrawsPanel
+from attnviz.gui.panels.decoding.draws import DrawsPanel
 from attnviz.gui.panels.decoding.next.next import NextPanel
 from attnviz.gui.panels.decoding.next.rows import NextRows
 from attnviz.gui.player import Expect, GoBy, GoTo

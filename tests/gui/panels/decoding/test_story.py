@@ -18,8 +18,7 @@ from attnviz.compute.decoding import decode_and_compare
 from attnviz.engines.program import never_cancelled
 from attnviz.gui.look.theme import DARK, LIGHT, TEXTS, Theme
 from attnviz.gui.panels.decoding.next.rows import NextRows
-from attnviz.gui.panels.decoding.story.alternatives import Alternatives
-from attnviz.gui.panels.decoding.story.shading import SHADINGS
+from attnviz.gui.panels.decoding.story.story import SHADINGS, Alternatives
 from attnviz.gui.panels.decoding.story.text import LINE_PX, Chip, StoryText, shade_color
 from attnviz.gui.player import Toggle
 from attnviz.gui.widgets.segmented import Segmented

@@ -19,8 +19,7 @@ from attnviz.core.text import number
 from attnviz.gui.dialogs import survey as dialogs
 from attnviz.gui.dialogs.survey import SurveyAsked, SurveyDialog
 from attnviz.gui.look.colors import LEVELS, cell_colors, inks
-from attnviz.gui.panels.grid.survey.distribution import HIGHEST, Distribution
-from attnviz.gui.panels.grid.survey.survey import SurveyPanel
+from attnviz.gui.panels.grid.survey.survey import HIGHEST, Distribution, SurveyPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState

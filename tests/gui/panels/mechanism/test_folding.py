@@ -16,10 +16,8 @@ from attnviz.errors import FieldError
 from attnviz.gui.forms.rows import Note, Row
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.mechanism.families import FamilyTile
-from attnviz.gui.panels.mechanism.folding import Folding
-from attnviz.gui.panels.mechanism.header import HEIGHT, SectionHeader
-from attnviz.gui.panels.mechanism.mechanism import SECTIONS, MechanismPanel
-from attnviz.gui.panels.mechanism.search import Found, SearchLine
+from attnviz.gui.panels.mechanism.mechanism import SECTIONS, Folding, Found, MechanismPanel, SearchLine
+from attnviz.gui.panels.mechanism.section import HEIGHT, SectionHeader
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.model.io.presets import load_preset

@@ -22,8 +22,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.mechanism.families import FAMILIES, FamilyTile
-from attnviz.gui.panels.mechanism.mask import MOST_COUNTED, MaskSection
-from attnviz.gui.panels.mechanism.mask_fields import PADDED, PARAMETERS
+from attnviz.gui.panels.mechanism.mask import MOST_COUNTED, PADDED, PARAMETERS, MaskSection
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.numbers.block import parse_block

@@ -19,8 +19,8 @@ from services import served
 from attnviz.gui.look.style import apply_style
 from attnviz.gui.look.theme import DARK, LIGHT, THEME_PROPERTY
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.mechanism.header import SectionHeader
 from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
+from attnviz.gui.panels.mechanism.section import SectionHeader
 from attnviz.gui.panels.mechanism.tile import MaskTile
 from attnviz.gui.panels.mechanism.wires import HeadWires, lay_out
 from attnviz.gui.store import Store

@@ -2,36 +2,240 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
 import numpy as np
-from PySide6.QtCore import QPoint, QSize, Slot
-from PySide6.QtGui import QHideEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QHideEvent,
+    QLinearGradient,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QBoxLayout, QFrame, QSizePolicy, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.core.text import number
 from attnviz.gui.live.clock import Clock
 from attnviz.gui.live.playback import Playback
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.counts import plain_label, reuse_words
+from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.names import names_of, written_tokens
 from attnviz.gui.panels.decoding.next_token import n_given_tokens
 from attnviz.gui.panels.decoding.part import DecodingPart
-from attnviz.gui.panels.decoding.story.alternatives import MOST, Alternative, Alternatives
 from attnviz.gui.panels.decoding.story.controls import WIDTH, PlayerControls
-from attnviz.gui.panels.decoding.story.shading import SHADING_BY_ID, SHADINGS, ShadeScale, probability_then
-from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, TEXT_PX, Chip, StoryText
+from attnviz.gui.panels.decoding.story.text import LARGE_PX, LINE_PX, STORY_PX, Chip, StoryText, shade_color
 from attnviz.gui.player import GoTo, Player
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.chip_editor import ChipEditor
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import forced_positions, rewrite
+from attnviz.model.spec.view import View
+
+MOST = 6
+"""Tokens that are listed, with the one that was chosen."""
+_ROW_PX = 22
+_LABEL_PX, _BAR_PX, _NUMBER_PX = 88, 96, 56
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One token, its probability, and whether it was chosen."""
+
+    label: str
+    probability: float
+    is_chosen: bool = False
+
+
+class Alternatives(QWidget):
+    """A frame without a title bar that takes neither mouse nor keyboard."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.ToolTip)
+        self.setObjectName("decode_alternatives")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
+        self._theme = active_theme()
+        self._title = ""
+        self.rows: tuple[Alternative, ...] = ()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def show_at(self, place: QPoint, title: str, rows: Sequence[Alternative]) -> None:
+        """Show the tokens below a place of the screen, or above it where the screen ends."""
+        self._title, self.rows = title, tuple(rows)
+        self.resize(self.sizeHint())
+        room = self.screen().availableGeometry()
+        x = min(place.x(), room.right() - self.width())
+        y = place.y() if place.y() + self.height() <= room.bottom() else place.y() - self.height() - 32
+        self.move(max(x, room.left()), max(y, room.top()))
+        self.show()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        title = self.fontMetrics().horizontalAdvance(self._title)
+        width = max(title, _LABEL_PX + _BAR_PX + _NUMBER_PX) + 2 * GRID
+        return QSize(width, (len(self.rows) + 1) * _ROW_PX + GRID)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.fillRect(self.rect(), QColor(theme.panel))
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+        painter.setPen(QColor(theme.muted))
+        title = QRectF(GRID, 0, self.width() - 2 * GRID, _ROW_PX + 2)
+        painter.drawText(title, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, self._title)
+        for place, row in enumerate(self.rows, start=1):
+            self._paint_row(painter, row, place * _ROW_PX)
+
+    def _paint_row(self, painter: QPainter, row: Alternative, top: int) -> None:
+        theme = self._theme
+        weight = QFont.Weight.DemiBold if row.is_chosen else QFont.Weight.Normal
+        painter.setFont(ui_font(TEXT_PX + 1, weight))
+        painter.setPen(QColor(theme.accent if row.is_chosen else theme.ink))
+        room = _LABEL_PX - GRID
+        label = painter.fontMetrics().elidedText(row.label, Qt.TextElideMode.ElideRight, room)
+        middle = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(QRectF(GRID, top, room, _ROW_PX), middle, label)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.accent if row.is_chosen else theme.value_mark))
+        room = self.width() - 2 * GRID - _LABEL_PX - _NUMBER_PX
+        length = max(room * min(row.probability, 1.0), 1.0)
+        bar = QRectF(GRID + _LABEL_PX, top + 6, length, _ROW_PX - 12)
+        painter.drawRoundedRect(bar, min(RADIUS / 3, length / 2), 2)
+        painter.setFont(number_font(TEXT_PX - 1))
+        painter.setPen(QColor(theme.ink))
+        after = QRectF(bar.right() + 6, top, _NUMBER_PX, _ROW_PX)
+        painter.drawText(after, middle, number(row.probability, 4))
+
+
+Shade = Callable[[int], float | None]
+"""Position -> a number from 0 to 1, None where the token has none."""
+
+
+@dataclass(frozen=True)
+class ShadingRow:
+    """One kind of shading: its id, its title, its sentence, the colour of the theme, and its function."""
+
+    id: str
+    title: str
+    hint: str
+    hue: str
+    make: Callable[[Decoded, int, View], Shade]
+
+
+def probability_then(decoded: Decoded, index: int) -> float | None:
+    """The model's probability of a generated token at the step before it; None for one of the prompt."""
+    steps, written = decoded.decoding.steps, decoded.decoding.steps[index - 1]
+    if index < 1 or (index < len(steps) and not steps[index].generated):
+        return None
+    token = steps[index].token if index < len(steps) else written.next_token
+    ids = names_of(decoded.decoding).ids
+    if token is None or token not in ids:
+        return None
+    probability = float(written.probabilities[ids[token]])
+    return probability if math.isfinite(probability) else None
+
+
+def _probabilities(decoded: Decoded, step: int, view: View) -> Shade:
+    known: dict[int, float | None] = {}
+
+    def shade(index: int) -> float | None:
+        if index not in known:
+            known[index] = probability_then(decoded, index)
+        return known[index]
+
+    return shade
+
+
+def _weights(decoded: Decoded, step: int, view: View) -> Shade:
+    site = decoded.decoding.steps[step].site(shown_step_site(decoded, view.site))
+    if site.experiment.memory is not None:  # its keys are not in the text
+        return lambda index: None
+    rows = site.weights if site.dropped is None else site.dropped
+    row = rows[min(view.head, rows.shape[0] - 1)].tolist()
+    weights: Mapping[int, float] = dict(zip(site.key_positions.tolist(), row, strict=True))
+
+    def shade(index: int) -> float | None:
+        weight = weights.get(index)
+        return weight if weight is not None and math.isfinite(weight) else None
+
+    return shade
+
+
+SHADINGS: tuple[ShadingRow, ...] = (
+    ShadingRow(
+        "probability",
+        N_("probability"),
+        N_("Shade each generated token by the probability that the model gave it"),
+        "accent",
+        _probabilities,
+    ),
+    ShadingRow(
+        "weight",
+        N_("weight"),
+        N_("Shade each token by the weight that the present step gives it in the selected head"),
+        "key_mark",
+        _weights,
+    ),
+)
+SHADING_BY_ID = {row.id: row for row in SHADINGS}
+
+
+class ShadeScale(QWidget):
+    """The scale of the shades, from 0 to 1."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme, self._hue = active_theme(), "accent"
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def set_hue(self, hue: str) -> None:
+        """Use a colour of the theme."""
+        self._hue = hue
+        self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(96, 20)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        bar = QRectF(14, 5, self.width() - 28, self.height() - 10)
+        ramp = QLinearGradient(QPointF(bar.left(), 0), QPointF(bar.right(), 0))
+        for value in (0.0, 1.0):
+            ramp.setColorAt(value, shade_color(self._theme, self._hue, value))
+        painter.fillRect(bar, ramp)
+        painter.setFont(number_font(TEXT_PX - 1))
+        painter.setPen(QColor(self._theme.muted))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | middle, "0")
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignRight | middle, "1")
+
 
 BESIDE_PX = 620
 """Width from which the controls stand beside the text; in a narrower panel they stand below it."""
@@ -236,7 +440,7 @@ class TextPanel(DecodingPart):
         self._rule.setVisible(is_beside)
         self._controls.setMaximumWidth(WIDTH if is_beside else self.maximumWidth())
         is_large = self.width() >= LARGE.width() and self.height() >= LARGE.height()
-        self._text.set_text_px(LARGE_PX if is_large else TEXT_PX)
+        self._text.set_text_px(LARGE_PX if is_large else STORY_PX)
 
     def _lay_out(self) -> None:
         self._header = QWidget()

@@ -24,10 +24,10 @@ from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 
-TEXT_PX, LARGE_PX = 15, 21
+STORY_PX, LARGE_PX = 15, 21
 """Height of the letters, and in a large panel."""
 LINE_PX = 28
-"""Height of a line of `TEXT_PX`; that of larger letters is larger by their ratio."""
+"""Height of a line of `STORY_PX`; that of larger letters is larger by their ratio."""
 _CHIP = 24 / 28
 """Height of a chip in lines."""
 _PADDING = 3
@@ -80,7 +80,7 @@ class StoryText(Control):
         self._hue = "accent"
         self._edited = -1
         self.line_px = LINE_PX
-        self.setFont(ui_font(TEXT_PX))
+        self.setFont(ui_font(STORY_PX))
         self._editor = ChipEditor(self)
         self._editor.setObjectName("decode_text_editor")
         self._editor.committed.connect(self._on_committed)
@@ -121,7 +121,7 @@ class StoryText(Control):
     def set_text_px(self, px: int) -> None:
         """Use letters of this height."""
         if self.font().pixelSize() != px:
-            self.line_px = round(LINE_PX * px / TEXT_PX)
+            self.line_px = round(LINE_PX * px / STORY_PX)
             self.setFont(ui_font(px))
             self._lay_out()
 

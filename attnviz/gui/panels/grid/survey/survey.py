@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
-from attnviz.core.text import isolated, number, visible
-from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.core.text import elide, isolated, number, visible
+from attnviz.gui.look.colors import LEVELS, cell_colors, inks
+from attnviz.gui.look.fonts import number_font, ui_font
+from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.grid.canvas import GridCanvas, Place
 from attnviz.gui.panels.grid.heads import GROUP_TITLES
 from attnviz.gui.panels.grid.layout import Block
-from attnviz.gui.panels.grid.survey.distribution import Distribution
-from attnviz.gui.panels.grid.survey.rows import TextRows
 from attnviz.gui.panels.grid.survey.surveys import Surveys
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.along import Along
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.segmented import Option
@@ -37,6 +40,131 @@ from attnviz.model.spec.site import Place as SitePlace
 
 if TYPE_CHECKING:
     from attnviz.study.survey.summary import HeadSummary, Summary
+
+LEAST_SIDE = 14.0
+"""Smaller tiles have the colour alone."""
+HIGHEST = 0.85
+"""Height of the highest bar as a share of the tile."""
+ALPHA = 150
+"""Opacity of the bars, from 0 to 255."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """`mean` from `ends[0]` to `ends[1]`, NaN of no text; `counts` of the texts, from low to high scores."""
+
+    counts: tuple[int, ...]
+    mean: float
+    ends: tuple[float, float]
+    kind: Kind
+
+    @property
+    def level(self) -> int:
+        """The place of the mean on the colour map."""
+        low, high = self.ends
+        return round((LEVELS - 1) * min(max((self.mean - low) / (high - low), 0.0), 1.0))
+
+    def bar(self, at: int, box: QRectF) -> QRectF:
+        """One bar of the histogram in a tile; the highest has `HIGHEST` of its height."""
+        width = box.width() / len(self.counts)
+        height = HIGHEST * box.height() * self.counts[at] / max(self.counts)
+        return QRectF(box.left() + at * width, box.bottom() - height, width, height)
+
+    def paint(self, painter: QPainter, box: QRectF, ratio: float, theme: Theme) -> None:
+        """Paint the tile; one without a text stays empty."""
+        if math.isnan(self.mean):
+            return
+        painter.fillRect(box, QColor(*map(int, cell_colors(self.kind, theme)[self.level])))
+        if box.width() < LEAST_SIDE:
+            return
+        ink = QColor(inks(self.kind, theme)[self.level])
+        ink.setAlpha(ALPHA)
+        for at, count in enumerate(self.counts):
+            if count:
+                painter.fillRect(self.bar(at, box), ink)
+
+
+ROW_PX = 24
+NUMBER_PX = 56
+LONGEST = 600
+"""Characters of a text in its tooltip."""
+
+
+class TextRows(Along):
+    """`clicked` carries a row."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("survey_rows")
+        self._texts: tuple[tuple[str, float], ...] = ()
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    @property
+    def texts(self) -> tuple[tuple[str, float], ...]:
+        """The shown texts with their scores, the highest first."""
+        return self._texts
+
+    def set_texts(self, texts: tuple[tuple[str, float], ...]) -> None:
+        """Show other texts."""
+        if texts != self._texts:
+            self._texts = texts
+            self._current = min(self._current, len(texts) - 1)
+            self.updateGeometry()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(280, max(len(self._texts), 1) * ROW_PX)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(120, self.sizeHint().height())
+
+    def row_rect(self, row: int) -> QRectF:
+        """The whole row."""
+        return QRectF(0, row * ROW_PX, self.width(), ROW_PX)
+
+    # --- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for row in range(len(self._texts)):
+            self._paint_row(painter, row)
+        if self.hasFocus() and self._texts:
+            draw_focus_ring(painter, self.row_rect(max(self._current, 0)), self._theme)
+        painter.end()
+
+    def _paint_row(self, painter: QPainter, row: int) -> None:
+        theme, (text, value), box = self._theme, self._texts[row], self.row_rect(row)
+        if row == self._current:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.hover))
+            painter.drawRoundedRect(box, RADIUS - 1, RADIUS - 1)
+        painter.setPen(QColor(theme.ink))
+        left, right = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignRight
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(number_font(TEXT_PX))
+        painter.drawText(QRectF(0, box.top(), NUMBER_PX, ROW_PX), right | middle, number(value, 3))
+        painter.setFont(ui_font(TEXT_PX))
+        room = box.adjusted(NUMBER_PX + GRID, 0, -GRID, 0)
+        whole, mode = visible(elide(text, LONGEST)), Qt.TextElideMode.ElideRight
+        shown = painter.fontMetrics().elidedText(whole, mode, int(room.width()))
+        painter.drawText(room, left | middle, shown)
+
+    # --- mouse and keys
+
+    def count(self) -> int:
+        return len(self._texts)
+
+    def part_at(self, position: QPointF) -> int:
+        row = int(position.y() // ROW_PX)
+        return row if 0 <= row < len(self._texts) else -1
+
+    def told(self, part: int) -> str:
+        """The score with all digits that matter, and the text."""
+        text, value = self._texts[part]
+        return f"{number(value, 6)} · {isolated(visible(elide(text, LONGEST)))}"
+
 
 OPEN = "open"
 HEADS_SHARE, TEXTS_SHARE = 3, 2

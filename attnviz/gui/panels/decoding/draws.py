@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QSize, Slot
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QLabel, QToolButton, QVBoxLayout, QWidget
 
 from attnviz.compute.decoding import Decoded
 from attnviz.compute.draws import Draw
 from attnviz.core.progress import Progress
+from attnviz.core.text import number
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.live.trace import GUI_CORES
-from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import says
-from attnviz.gui.panels.decoding.draws.row import DrawRow
-from attnviz.gui.panels.decoding.names import names_of
+from attnviz.gui.look.theme import GRID, TEXT_PX
+from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.panels.decoding.names import Names, names_of
 from attnviz.gui.panels.decoding.part import DecodingPart
+from attnviz.gui.panels.decoding.story.text import Chip, StoryText
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
@@ -27,6 +30,68 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import set_seed, writing_of
+
+SEED_WIDTH = 64
+
+
+class DrawRow(QWidget):
+    """`taken` carries the seed whose button or text was clicked."""
+
+    taken = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._seed = 0
+        self.button, self.text = QToolButton(), StoryText()
+        self.button.setCheckable(True)
+        self.button.setProperty("framed", "true")
+        self.button.setFixedWidth(SEED_WIDTH)
+        self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.button.clicked.connect(self._on_taken)
+        self.text.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the button is the Tab stop of the row
+        self.text.set_shows_rest(True)
+        self.text.set_text_px(TEXT_PX)
+        self.text.chosen.connect(self._on_taken)
+        row = in_row(self, spacing=GRID)
+        row.addWidget(self.button, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.text, 1, Qt.AlignmentFlag.AlignTop)
+
+    def show_draw(self, draw: Draw, names: Names, *, is_present: bool) -> None:
+        """Show a sample; `is_present` marks that of the document."""
+        self._seed = draw.seed
+        chips = [Chip(names.written(token), ends_line=token.endswith("\n")) for token in draw.tokens]
+        self.text.set_chips(chips, are_joined=names.are_joined, describe=_describer(draw, names))
+        self.text.set_current(len(chips))
+        self.text.set_shades(_shade(draw), "accent")
+        self.button.setText(_("seed {seed}").format(seed=draw.seed))
+        self.button.setChecked(is_present)
+        sentence = _("Continue with the sample of seed {seed}").format(seed=draw.seed)
+        self.button.setAccessibleName(sentence)
+        self.button.setAccessibleDescription("".join(chip.text for chip in chips))
+        self.button.setToolTip(plain_tooltip(sentence))
+        self.text.setAccessibleName(sentence)
+
+    @Slot()
+    def _on_taken(self) -> None:
+        self.taken.emit(self._seed)
+
+
+def _shade(draw: Draw) -> Callable[[int], float | None]:
+    def shade(index: int) -> float | None:
+        p = draw.probabilities[index]
+        return p if math.isfinite(p) else None
+
+    return shade
+
+
+def _describer(draw: Draw, names: Names) -> Callable[[int], str]:
+    def describe(index: int) -> str:
+        if not 0 <= index < len(draw.tokens):
+            return ""
+        return f"{names.described(draw.tokens[index])} · p {number(draw.probabilities[index], 4)}"
+
+    return describe
+
 
 COUNT, MOST = 4, 16
 
