@@ -11,7 +11,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.core.progress import never_cancelled
-from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.menu import ROWS
 from attnviz.gui.context.target import Target, of_cell
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID

@@ -9,7 +9,7 @@ from desk import Desk, Shared
 from PySide6.QtWidgets import QApplication
 
 from attnviz.gui.context.target import Target
-from attnviz.gui.help.card import HelpCard
+from attnviz.gui.help.help import HelpCard
 from attnviz.gui.settings import Settings
 from attnviz.model.edit.paths import putting
 

@@ -11,7 +11,7 @@ from attnviz.gui.panels.decoding.cache import CachePanel
 from attnviz.gui.panels.heads.heads import SMALLEST_SIDE
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
-from attnviz.gui.widgets.narrow_scroll import NarrowScroll
+from attnviz.gui.widgets.panel_dock import NarrowScroll
 from attnviz.model.io.presets import load_preset
 
 

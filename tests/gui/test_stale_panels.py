@@ -15,7 +15,7 @@ from attnviz.errors import InputError, Message
 from attnviz.gui.live import trace as live
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.table import PANELS
-from attnviz.gui.widgets.veil import Veil
+from attnviz.gui.widgets.panel_dock import Veil
 from attnviz.model.edit.paths import putting
 from attnviz.model.trace import Trace
 

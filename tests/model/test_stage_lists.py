@@ -51,7 +51,7 @@ ASKS = {
     "explain/gradients/cell.py": "logits by similarity, which read another site",
     "explain/position_curves.py": "the way in which a position changes numbers",
     "figures/kinds/comparison.py": "a mark in a picture",
-    "gui/context/rows.py": "the read-out",
+    "gui/context/menu.py": "the read-out",
     "gui/panels/answer.py": "the read-out",
     "gui/panels/axes/axes.py": "the stages that the panel offers",
     "gui/panels/decoding/counts.py": "the read-out",

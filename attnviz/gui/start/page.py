@@ -2,29 +2,175 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QToolButton, QWidget
 
-from attnviz.checkpoints.presets import PRESETS
+from attnviz.checkpoints.presets import PRESETS, grouped_presets
 from attnviz.errors import Message
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.icons import icon
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import DARK, GRID, RADIUS, Theme
 from attnviz.gui.look.words import says
-from attnviz.gui.start.chips import GroupChips
-from attnviz.gui.start.entries import ENTRIES, EntryButton
 from attnviz.gui.start.gallery import Gallery
 from attnviz.gui.start.recent import RecentList
-from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.button import Button, PaintedButton, rove
 from attnviz.gui.widgets.card import Card
-from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring
+from attnviz.gui.widgets.flow_layout import flow
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit, typed
-from attnviz.i18n import N_
+from attnviz.i18n import N_, _
+
+_ENTRY_HEIGHT = 64
+_TEXT_LEFT = 56
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A way to begin: the command that it runs, its name, and a sentence; the first one is filled."""
+
+    action: str
+    icon: str
+    title: str
+    hint: str
+    is_filled: bool = False
+
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("workspace_learn", "learn", N_("Learn"), N_("Short lessons on the live program"), is_filled=True),
+    Entry("import_model", "model", N_("Open a model"), N_("A folder of safetensors, or a GGUF file")),
+    Entry("empty", "new", N_("Empty document"), N_("Your text, random numbers")),
+)
+
+
+class EntryButton(PaintedButton):
+    """A row of `ENTRIES` as a button."""
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__()
+        self.entry = entry
+        self._note = ""
+        says(self, id=f"entry_{entry.action}", name=entry.title)
+        self.setFixedHeight(_ENTRY_HEIGHT)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.retranslate()
+
+    def retranslate(self) -> None:
+        """Update the texts to the active language."""
+        self.setAccessibleDescription(self._note or _(self.entry.hint))
+        self.update()
+
+    def set_note(self, note: str) -> None:
+        """Show a sentence in the place of the hint."""
+        self._note = note
+        self.retranslate()
+
+    def sizeHint(self) -> QSize:
+        return QSize(240, _ENTRY_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, is_filled = self._theme, self.entry.is_filled
+        edge = theme.accent if self.underMouse() or is_filled else theme.line
+        ground = theme.filled if is_filled else theme.panel
+        first, second = (theme.on_filled,) * 2 if is_filled else (theme.ink, theme.muted)
+        painter.setPen(QPen(QColor(edge), 1))
+        painter.setBrush(QColor(theme.hover if self.isDown() and not is_filled else ground))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        icon(self.entry.icon, DARK if is_filled else theme).paint(painter, 18, 13, 20, 20)
+        room = QRectF(self.rect()).adjusted(_TEXT_LEFT, 12, -8, -12)
+        painter.setFont(ui_font(15, QFont.Weight.DemiBold))
+        painter.setPen(QColor(first))
+        painter.drawText(room, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft, _(self.entry.title))
+        painter.setFont(ui_font(12))
+        painter.setPen(QColor(second))
+        painter.drawText(
+            room, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, self._note or _(self.entry.hint)
+        )
+        if self.hasFocus():
+            inner = 3 if is_filled else 0
+            draw_focus_ring(
+                painter,
+                QRectF(self.rect()).adjusted(inner, inner, -inner, -inner),
+                DARK if is_filled else theme,
+            )
+
+
+_CHIP_HEIGHT = 28
+_GAP = 6
+
+
+class GroupChips(QWidget):
+    """`chosen` carries a group, empty for all. Left and Right go along the chips."""
+
+    chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.group = ""
+        self._groups = ("", *(group for group, _presets in grouped_presets()))
+        self._chips = [QToolButton(self) for _group in self._groups]
+        for group, chip in zip(self._groups, self._chips, strict=True):
+            says(chip, group or N_("All"), id="group_chip")
+            chip.setCheckable(True)
+            chip.setFont(ui_font(12))
+            chip.setCursor(Qt.CursorShape.PointingHandCursor)
+            chip.clicked.connect(self._on_chip)
+        self.choose("")
+        self.apply_theme(active_theme())
+
+    @Slot(str)
+    def choose(self, group: str) -> None:
+        """Choose a group."""
+        changed, self.group = group != self.group, group
+        index = self._groups.index(group)
+        for chip in self._chips:
+            chip.setChecked(chip is self._chips[index])
+        rove(self._chips, index)
+        if changed:
+            self.chosen.emit(group)
+
+    def retranslate(self) -> None:
+        self._arrange()
+
+    def apply_theme(self, theme: Theme) -> None:
+        """Use the colours of `theme`."""
+        self.setStyleSheet(
+            f"QToolButton {{ border: 1px solid {theme.line}; border-radius: {_CHIP_HEIGHT // 2}px;"
+            f" padding: 2px 9px; }}"
+            f"QToolButton:checked {{ border-color: {theme.accent}; color: {theme.accent};"
+            f" background: {theme.hover}; }}"
+            f"QToolButton:focus {{ border: 2px solid {theme.accent}; padding: 1px 8px; }}"
+        )
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, self.height())
+
+    def _arrange(self) -> None:
+        widths = [chip.sizeHint().width() for chip in self._chips]
+        places = flow(widths, _CHIP_HEIGHT, max(self.width(), max(widths)), _GAP)
+        for chip, place in zip(self._chips, places, strict=True):
+            chip.setGeometry(place)
+        self.setFixedHeight(places[-1].bottom() + 1)
+
+    @Slot()
+    def _on_chip(self) -> None:
+        chip = self.sender()
+        assert isinstance(chip, QToolButton)
+        self.choose(self._groups[self._chips.index(chip)])
+
 
 LEFT_WIDTH = 312
 _SEARCH_WIDTH = 320

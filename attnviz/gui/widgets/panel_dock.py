@@ -2,15 +2,138 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QColor, QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QDockWidget, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QCloseEvent,
+    QColor,
+    QContextMenuEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QApplication,
+    QDockWidget,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
-from attnviz.gui.widgets.narrow_scroll import NarrowScroll
+from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.gui.widgets.veil import Veil
+
+
+class NarrowScroll(QScrollArea):
+    """The content has the height of the place, and at least its own minimum width.
+
+    A `QScrollArea` that resizes its widget would also give it its preferred height.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its content has the Tab stops
+        self.viewport().setAutoFillBackground(False)
+
+    def put(self, content: QWidget) -> None:
+        """Show `content`; cheapest if it was made inside the viewport."""
+        self.setWidget(content)
+        content.setAutoFillBackground(False)
+        content.installEventFilter(self)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(64, 64)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_taken = super().eventFilter(watched, event)
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return is_taken
+
+    def _fit(self) -> None:
+        content, room = self.widget(), self.viewport().size()
+        if content is not None:
+            content.resize(max(room.width(), content.minimumSizeHint().width()), room.height())
+
+
+FADED = 0.35
+"""Share of the panel below that shines through."""
+WIDEST = 420
+"""Pixels of the card with the sentence."""
+MARGIN = 2 * GRID
+"""Pixels around the sentence."""
+_WRAPPED = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+
+
+class Veil(QWidget):
+    """Covers its parent, whose middle has the sentence if that fits; the mouse goes through it.
+
+    An effect of the parent would leave the plots in it unpainted.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._body = parent
+        self.setObjectName("veil")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.reason = ""
+        self._is_wrong = True
+        self.hide()
+        parent.installEventFilter(self)
+
+    def show_reason(self, sentence: str, *, is_wrong: bool) -> None:
+        """Lie over the parent as long as it has a reason: an error, or a run that is under way."""
+        self.reason, self._is_wrong = sentence, is_wrong
+        self.setAccessibleName(sentence)
+        self.setVisible(bool(sentence))
+        self._cover()
+        self.update()
+
+    def card(self) -> QRect:
+        """The place of the sentence; empty where the parent has no room for it."""
+        room = self.rect().adjusted(GRID, GRID, -GRID, -GRID)
+        width = min(WIDEST, room.width()) - 2 * MARGIN
+        text = self.fontMetrics().boundingRect(QRect(0, 0, width, room.height()), int(_WRAPPED), self.reason)
+        card = QRect(room.topLeft(), text.size().grownBy(QMargins(MARGIN, MARGIN, MARGIN, MARGIN)))
+        card.moveCenter(room.center())
+        return card if room.contains(card) else QRect()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize and self.reason:
+            self._cover()
+        return False
+
+    def _cover(self) -> None:
+        self.setGeometry(self._body.rect())
+        self.raise_()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = active_theme(), QPainter(self)
+        veil = QColor(theme.panel)
+        veil.setAlphaF(1 - FADED)
+        painter.fillRect(event.rect(), veil)
+        card = self.card()
+        if card.isEmpty():
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.error if self._is_wrong else theme.muted), 1))
+        painter.setBrush(QColor(theme.panel))
+        painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        words = card.adjusted(MARGIN // 2, 0, -MARGIN // 2, 0)  # wider than measured: no line breaks anew
+        painter.drawText(words, int(_WRAPPED), self.reason)
+
 
 PADDING = 12
 _TORN_OFF = (

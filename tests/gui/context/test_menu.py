@@ -11,8 +11,7 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui.context.menu import ContextMenus
-from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.menu import ROWS, ContextMenus
 from attnviz.gui.context.target import FINDERS, Target
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.widgets.chips import TokenChips

@@ -35,15 +35,14 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
-from attnviz.gui.export import whole
+from attnviz.gui.export import widget
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.strokes import with_plain_strokes
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
-from attnviz.gui.export.widget import framed, picture, widget_bytes
+from attnviz.gui.export.widget import framed, picture, widget_bytes, with_plain_strokes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.stage import StageViewPanel
@@ -166,7 +165,7 @@ def test_a_panel_as_svg_is_xml_whatever_a_text_holds(bench: Bench) -> None:
 def test_what_is_too_large_for_a_picture_is_cut_off_in_an_svg(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole, "LARGEST", 100)
+    monkeypatch.setattr(widget, "LARGEST", 100)
     bench.window.show()
     panel, scroll, content = QWidget(bench.window), QScrollArea(), QWidget()
     box = QVBoxLayout(panel)

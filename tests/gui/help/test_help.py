@@ -21,9 +21,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.gui.context.target import Target
-from attnviz.gui.help.card import HelpCard
-from attnviz.gui.help.finder import help_at, help_of, stage_help
-from attnviz.gui.help.sources import SOURCES
+from attnviz.gui.help.help import SOURCES, HelpCard, help_at, help_of, stage_help
 from attnviz.gui.help.texts import CONTROL_HELP, STAGE_HELP, Help
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings

@@ -8,7 +8,7 @@ from first_layer import change
 from PySide6.QtWidgets import QToolButton
 
 import attnviz
-from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.menu import ROWS
 from attnviz.gui.context.target import Target
 from attnviz.gui.panels.inspector.by_hand import ByHand
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection

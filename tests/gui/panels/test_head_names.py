@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from attnviz.checkpoints.presets import load_preset
-from attnviz.gui.context.rows import ROWS
+from attnviz.gui.context.menu import ROWS
 from attnviz.gui.context.target import target_at
 from attnviz.gui.panels.grid.grid import GridPanel
 from attnviz.gui.panels.heads.picture import HeadPicture

@@ -14,7 +14,7 @@ from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
 from attnviz.gui.settings import Settings
-from attnviz.gui.widgets.narrow_scroll import NarrowScroll
+from attnviz.gui.widgets.panel_dock import NarrowScroll
 from attnviz.gui.window import making
 from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset

@@ -26,7 +26,7 @@ from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
 from attnviz.gui.widgets.heat.stages import highlight, stage_content, stage_title
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
-from attnviz.gui.widgets.lines.view import WordLinesView
+from attnviz.gui.widgets.lines import WordLinesView
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll

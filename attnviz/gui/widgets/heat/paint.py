@@ -6,11 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGlyphRun, QPainter, QPen, QRawFont
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.matrix import AnyMatrix
@@ -29,7 +30,36 @@ from attnviz.gui.look.colors import (
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.heat.hatch import device_scale, draw_blocked, draw_infinite, draw_lacking, is_vector
 from attnviz.gui.widgets.heat.layout import Geometry
-from attnviz.gui.widgets.heat.texts import draw_texts
+
+Start = tuple[float, float]
+
+
+def draw_texts(painter: QPainter, font: QFont, starts: Sequence[Start], texts: Sequence[str]) -> None:
+    """Draw each text from its start on its base line, as `drawText` does, in half of the time.
+
+    A text stays a text in an SVG or a PDF, and Qt finds the font of a character that `font` lacks.
+    """
+    raw = QRawFont.fromFont(font)
+    glyphs = [] if is_vector(painter) else raw.glyphIndexesForString("".join(texts))
+    if not glyphs or 0 in glyphs:
+        painter.setFont(font)
+        for start, text in zip(starts, texts, strict=True):
+            painter.drawText(QPointF(*start), text)
+        return
+    advance = QFontMetricsF(font).horizontalAdvance("0")
+    places = (_places(*start, len(text), advance) for start, text in zip(starts, texts, strict=True))
+    run = QGlyphRun()
+    run.setRawFont(raw)
+    run.setGlyphIndexes(glyphs)
+    run.setPositions(list(chain.from_iterable(places)))
+    painter.drawGlyphRun(QPointF(), run)
+
+
+@lru_cache(maxsize=8192)
+def _places(x: float, y: float, count: int, advance: float) -> tuple[QPointF, ...]:
+    """The places of the characters of one text; they stay while the numbers of a map change."""
+    return tuple(QPointF(x + index * advance, y) for index in range(count))
+
 
 NUMBERS_FROM_WIDTH = 34.0
 NUMBERS_FROM_HEIGHT = 16.0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
@@ -16,9 +17,131 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring
-from attnviz.gui.widgets.pictures.arrow_item import ArrowItem
-from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
 from attnviz.gui.widgets.plots import pg
+
+DOT_PX, STRONG_DOT_PX = 7.0, 11.0
+"""Diameters of the dots at the tips."""
+
+
+class ArrowItem(pg.GraphicsObject):
+    """Lines from the origin, the strong one thick, and dots at the tips.
+
+    A single item with points: curves and scatters of the plot library prepare themselves, at every step of
+    a drag, for a million points of many sizes.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tips: list[QPointF] = []
+        self._strong = -1
+        self._color = QColor()
+        self._bounds = QRectF()
+
+    def set_arrows(self, tips: NDArray[np.float64], color: str, strong: int) -> None:
+        """Draw arrows to `tips` (n, 2), `strong` the one in focus (-1: none).
+
+        A tip that is NaN is at the origin.
+        """
+        self.prepareGeometryChange()
+        finite = np.nan_to_num(tips)
+        self._tips = [QPointF(x, y) for x, y in finite.tolist()]
+        self._strong, self._color = strong, QColor(color)
+        least, most = (reach(finite, axis=0, initial=0.0).tolist() for reach in (np.min, np.max))
+        self._bounds = QRectF(QPointF(*least), QPointF(*most))
+        self.update()
+
+    def viewTransformChanged(self) -> None:
+        self.prepareGeometryChange()  # the dots keep their size in pixels
+
+    def boundingRect(self) -> QRectF:
+        """The tips and the origin, with the dots around them."""
+        x, y = (STRONG_DOT_PX * (0.0 if pixel is None else pixel.length()) for pixel in self.pixelVectors())
+        return self._bounds.adjusted(-x, -y, x, y)
+
+    def paint(self, painter: QPainter, option: object, widget: object = None) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        faint, is_quiet = QColor(self._color), self._strong >= 0
+        faint.setAlphaF(0.45 if is_quiet else 0.9)
+        strong = self._tips[self._strong : self._strong + 1] if is_quiet else []
+        others = [tip for index, tip in enumerate(self._tips) if index != self._strong]
+        for tips, color, width in ((self._tips, faint, 1.4), (strong, self._color, 3.0)):
+            painter.setPen(pg.mkPen(color, width=width))
+            painter.drawLines([QLineF(QPointF(), tip) for tip in tips])
+        dot_color = faint if is_quiet else self._color
+        for tips, color, size in ((others, dot_color, DOT_PX), (strong, self._color, STRONG_DOT_PX)):
+            pen = pg.mkPen(color, width=size)
+            pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+            painter.setPen(pen)
+            painter.drawPoints(tips)
+
+
+GAP = 4.0
+"""Pixels between a point and its label."""
+
+Side = tuple[float, float]
+"""Direction of a label from its point: −1, 0 or 1 to the right, and down."""
+
+ABOVE, BELOW = (0.0, -1.0), (0.0, 1.0)
+_OTHERS: tuple[Side, ...] = ((1.0, 0.0), (-1.0, 0.0), (1.0, -1.0), (-1.0, -1.0), (1.0, 1.0), (-1.0, 1.0))
+
+
+def label_places(
+    points: Sequence[QPointF], sizes: Sequence[QSizeF], wanted: Sequence[Side], room: QRectF, n_sure: int = 0
+) -> list[QRectF | None]:
+    """The rectangle of every label, all in pixels; None for one that has no free place.
+
+    A label takes the first free side of its point, the `wanted` one first. The first `n_sure` labels take
+    the nearest free place in `room` where no side is free. No label leaves `room` or covers another.
+    """
+    taken: list[QRectF] = []
+    places: list[QRectF | None] = []
+    for index, (point, size, first) in enumerate(zip(points, sizes, wanted, strict=True)):
+        opposite = (-first[0], -first[1])
+        sides = [_beside(point, size, side, room) for side in dict.fromkeys((first, opposite, *_OTHERS))]
+        free = (r for r in sides if room.contains(r) and not any(r.intersects(other) for other in taken))
+        place = next(free, None)
+        if place is None and index < n_sure:
+            place = _nearest(sides[0], room, taken)
+        if place is not None:
+            taken.append(place)
+        places.append(place)
+    return places
+
+
+def _beside(point: QPointF, size: QSizeF, side: Side, room: QRectF) -> QRectF:
+    """The rectangle of `size` on one side of a point; above or below, it moves aside from an edge."""
+    x = point.x() + side[0] * (GAP + size.width() / 2) - size.width() / 2
+    if not side[0]:
+        inside = max(room.left(), min(x, room.right() - size.width()))
+        x = inside if abs(inside - x) <= size.width() / 2 else x
+    y = point.y() + side[1] * (GAP + size.height() / 2) - size.height() / 2
+    return QRectF(x, y, size.width(), size.height())
+
+
+def _nearest(rect: QRectF, room: QRectF, taken: Sequence[QRectF]) -> QRectF | None:
+    """The place nearest to `rect` that is inside `room` and free; None if no place is.
+
+    A nearest place touches an edge of the room or another label, or is at the wanted height or width.
+    """
+    width, height = rect.width(), rect.height()
+    if width > room.width() or height > room.height():
+        return None
+    lefts = [room.left(), room.right() - width, rect.left()]
+    tops = [room.top(), room.bottom() - height, rect.top()]
+    for other in taken:
+        lefts += [other.right(), other.left() - width]
+        tops += [other.bottom(), other.top() - height]
+    inside = [
+        QRectF(x, y, width, height)
+        for x in lefts
+        if room.left() <= x <= room.right() - width
+        for y in tops
+        if room.top() <= y <= room.bottom() - height
+    ]
+    free = [place for place in inside if not any(place.intersects(other) for other in taken)]
+    return min(free, key=lambda place: (place.center() - rect.center()).manhattanLength(), default=None)
+
 
 REACH_PX = 12
 """Distance within which the mouse grips a tip."""

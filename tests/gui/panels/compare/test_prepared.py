@@ -11,7 +11,7 @@ from attnviz.errors import Message
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.compare.compare import ComparePanel
 from attnviz.gui.panels.compare.maps import SIDES
-from attnviz.gui.widgets.heat.range_bar import end_text
+from attnviz.gui.widgets.heat.compare_map import end_text
 from attnviz.i18n import set_language
 from attnviz.model.edit import edits
 from attnviz.model.spec.parts import Causal

@@ -25,8 +25,8 @@ from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.stage import MOST_BARS, SIDE_FROM, StageViewPanel
 from attnviz.gui.widgets.formula_line import FormulaLine
-from attnviz.gui.widgets.heat.margins.spread import shares
-from attnviz.gui.widgets.lines.view import WordLinesView
+from attnviz.gui.widgets.heat.margins import shares
+from attnviz.gui.widgets.lines import WordLinesView
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.patches import KEYS, PatchesView
 from attnviz.gui.widgets.segmented import Segmented

@@ -12,9 +12,9 @@ from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.widgets.heat.hatch import hatch_lines
 from attnviz.gui.widgets.heat.labels import Labels, draw_across
 from attnviz.gui.widgets.heat.layout import MAX_CELL, Geometry, Measures, arrange
-from attnviz.gui.widgets.heat.margins.strip import Strip
-from attnviz.gui.widgets.heat.overlay import blocks
+from attnviz.gui.widgets.heat.margins import Strip
 from attnviz.gui.widgets.heat.paint import NUMBERS_FROM_WIDTH
+from attnviz.gui.widgets.heat.scene import blocks
 
 WORDS = Measures(down_label=60, across_label=50, beside=48, below=32, bar=58)
 SIZES = [QSizeF(w, h) for w, h in ((1440, 900), (560, 320), (300, 200), (220, 140))]

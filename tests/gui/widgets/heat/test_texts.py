@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from attnviz.gui.look.fonts import number_font
-from attnviz.gui.widgets.heat.texts import draw_texts
+from attnviz.gui.widgets.heat.paint import draw_texts
 
 TEXTS = ["0.123", "−12.50", "4e−05", "≈0", "NaN", "∞", "−∞", "1234567890"]
 STARTS = [(3.0 + 0.37 * index, 20.25 + 21.4 * index) for index in range(len(TEXTS))]

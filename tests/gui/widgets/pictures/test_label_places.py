@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 
-from attnviz.gui.widgets.pictures.label_places import ABOVE, BELOW, label_places
+from attnviz.gui.widgets.pictures.arrow_plot import ABOVE, BELOW, label_places
 
 ROOM, SIZE = QRectF(0, 0, 400, 300), QSizeF(60, 16)
 

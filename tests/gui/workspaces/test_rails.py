@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QTabBar, QToolButton
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import TEXT_PX
-from attnviz.gui.workspaces import upright
+from attnviz.gui.workspaces import rails
 
 
 def rail(desk: Desk) -> QTabBar:
@@ -54,6 +54,6 @@ def test_no_name_is_painted_under_the_buttons_that_scroll_the_rail(
     end = min(button.y() for button in bar.findChildren(QToolButton) if button.isVisible())
     under = QRect(0, end, bar.width(), bar.height() - end)
     before = bar.grab().toImage()
-    monkeypatch.setattr(upright, "draw_upright", lambda painter, text: None)
+    monkeypatch.setattr(rails, "draw_upright", lambda painter, text: None)
     assert bar.grab().toImage() != before
     assert bar.grab(under).toImage() == before.copy(under)

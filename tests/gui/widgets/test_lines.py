@@ -16,8 +16,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.core.shades import HEAD_HUES
 from attnviz.gui.look.theme import DARK, LIGHT, Theme
-from attnviz.gui.widgets.lines.layout import LEAST_ROW, columns, least_height
-from attnviz.gui.widgets.lines.view import WordLinesView
+from attnviz.gui.widgets.lines import LEAST_ROW, WordLinesView, columns, least_height
 from attnviz.model.links import word_lines
 from attnviz.model.spec.parts import Causal, Heads
 from attnviz.model.spec.view import Lines, View
