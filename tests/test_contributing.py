@@ -212,7 +212,7 @@ try:
 except ValueError as error:
     assert str(error).startswith("position.scaling.strength must be"), error
 
-from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS
+from attnviz.gui.panels.mechanism.rope import SCALING_FIELDS
 field = next(field for field in SCALING_FIELDS if field.name == "scaling_strength_field")
 site = at(damped, "layers.0.self")
 assert field.shown(site) and not field.shown(at(halved, "layers.0.self"))

@@ -12,7 +12,7 @@ from typing import get_args
 from gaps import require_all
 
 import attnviz
-from attnviz.engines.decode.stores import STORES
+from attnviz.engines.decode.cache import STORES
 from attnviz.gui.panels.cost import question
 from attnviz.gui.panels.decoding.slots import GROUPS
 from attnviz.model.caches import CACHES, Cache

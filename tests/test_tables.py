@@ -37,7 +37,7 @@ from attnviz.explain.arithmetic.positions import ADDED_LINES, BIASES
 from attnviz.explain.position_curves import candidates
 from attnviz.explain.scripts.positions import BIAS_CODE
 from attnviz.gui.forms.fields import FormField
-from attnviz.gui.panels.mechanism import mask, position, scaling
+from attnviz.gui.panels.mechanism import mask, position, rope
 from attnviz.model.caches import CACHES
 from attnviz.model.edit.switching import set_position
 from attnviz.model.io.tables import Table, table_bytes
@@ -230,7 +230,7 @@ def fields_of(*forms: tuple[FormField, ...]) -> Iterator[FormField]:
 FORM = tuple(
     fields_of(
         position.FIELDS,
-        scaling.SCALING_FIELDS,
+        rope.SCALING_FIELDS,
         position.TABLE_FIELDS,
         position.RELATIVE_FIELDS,
         mask.PARAMETERS,
@@ -252,7 +252,7 @@ def test_every_form_reads_what_it_writes(name: str) -> None:
 def test_every_field_of_a_scaling_can_be_changed_in_the_form(row: Any) -> None:
     site: Any = sited(rope_with(row))
     present, covered = site.position.scaling, set()
-    for field in scaling.SCALING_FIELDS:
+    for field in rope.SCALING_FIELDS:
         if field.shown(site):
             value = field.read(site)
             is_whole = isinstance(value, int)

@@ -44,7 +44,7 @@ NOT_A_MAP = {
 ASKS = {
     "compute/decoding.py": "the read-out, by the name of the comparison",
     "core/cost/lines.py": "the arithmetic of shapes without a document",
-    "engines/backward/target.py": "the loss is that of the logits",
+    "engines/backward/backward.py": "the loss is that of the logits",
     "engines/decode/cache.py": "the rows of a latent's cache",
     "engines/decode/step.py": "the read-out of the last site; the engine's own array of mixtures",
     "explain/formulas/symbols.py": "the letters of a whole site",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -13,24 +13,92 @@ from numpy.typing import NDArray
 
 from attnviz.core.phrases import named
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
-from attnviz.explain.scripts import scores
 from attnviz.explain.scripts.code import Asked, Code, Keep, in_a_dictionary, note
-from attnviz.explain.scripts.edits import edited_lines
 from attnviz.explain.scripts.functions import GATED_CODE, activated, sigmoid, softmax
 from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.masks import define_blocked
 from attnviz.explain.scripts.positions import keys_of_heads, position_addend, position_code
-from attnviz.explain.scripts.rotation import define_angles
 from attnviz.explain.scripts.sources import parameter, table, vectors
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
+from attnviz.model.positions import magnitude, rope_of, rotation
+from attnviz.model.scalings import row_of
 from attnviz.model.sites.stages import site_stages, stage_shape
+from attnviz.model.spec.edit import Edit
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import STAGE_BY_ID
 
+BY_HAND = N_("set by hand")
+
+_SIGNS = {"set": "=", "add": "+=", "scale": "*="}
+
+
+def edited_lines(site: Site, stage: str, library: Library) -> Iterator[str]:
+    """A copy of the stage, and a line for each edit of what it has."""
+    shape = stage_shape(site, stage)
+    applied = [edit for edit in site.edits if edit.stage == stage and edit.fits(shape)]
+    if not applied:
+        return
+    yield f"{stage} = {library.copy(stage)}"
+    for edit in applied:
+        number = repr(edit.value) if isinstance(edit.value, float) else library.array(str(list(edit.value)))
+        yield f"{stage}[{_index(edit)}] {_SIGNS[edit.operation]} {number}{note(BY_HAND)}"
+
+
+def _index(edit: Edit) -> str:
+    """The index of the edited cells in public order."""
+    heads = ":" if edit.head is None else str(edit.head)
+    parts = [heads] if STAGE_BY_ID[edit.stage].per_head else []
+    parts.append(str(edit.position))
+    return ", ".join(parts if edit.column is None else [*parts, str(edit.column)])
+
+
+def additive_mask_addend(asked: Asked) -> str:
+    """The additive mask, 0 past its end."""
+    site, mask = asked.site, asked.site.additive_mask
+    assert mask is not None
+    return f" + {table(asked, 'M', mask.fitted(site.heads.n_heads, site.n_queries, site.n_keys))}"
+
+
+PAIRS = N_("radians per position of each pair")
+DIALS = N_("multiplier of each pair")
+MAGNITUDE = N_("attention factor: q and k grow by it")
+
+
+def _frequency(asked: Asked) -> None:
+    turned = rotation(asked.site)
+    rope, n_rotated = turned.rope, turned.n_rotated
+    row = row_of(turned.scaling)
+    base = float(row.base(turned))
+    power = f"{base!r} ** (-2.0 * {asked.xp}.arange({n_rotated // 2}) / {n_rotated})"
+    lines = [f"frequency = {power}{note(PAIRS)}"]
+    lines += [line + (note(says) if says else "") for line, says in row.code(turned, asked.xp)]
+    if rope.multipliers:
+        dials = [*rope.multipliers, *[1.0] * (n_rotated // 2 - len(rope.multipliers))]
+        lines.append(f"frequency = frequency * {asked.library.array(repr(dials))}{note(DIALS)}")
+    asked.define("frequency", *lines)
+
+
+def define_angles(asked: Asked, first: int) -> None:
+    """Define cos and sin of the angles of a stage's tokens, (token, pair), numbered from `first` on."""
+    _frequency(asked)
+    n_tokens = asked.shape[-2]
+    rope = rope_of(asked.site)
+    start, positions = rope.start + first, f"{asked.xp}.arange({n_tokens})[:, None]"
+    positions = f"({positions} + {start})" if start else positions
+    scale = magnitude(rope)
+    times = f"{scale!r} * " if scale != 1.0 else ""
+    behind = note(MAGNITUDE) if times else ""
+    asked.define(
+        "cos, sin",
+        f"angle = {positions} * frequency",
+        f"cos, sin = {times}{asked.xp}.cos(angle), {times}{asked.xp}.sin(angle){behind}",
+    )
+
+
 ADDENDS: dict[str, Callable[[Asked], str]] = {
     "position": position_addend,
-    "additive_mask": scores.additive_mask_addend,
+    "additive_mask": additive_mask_addend,
 }
 """The term that is added to a score, by the operands of its stage."""
 

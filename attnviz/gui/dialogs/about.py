@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.phrases import named
 from attnviz.engines.table import ENGINES
-from attnviz.gui.dialogs.dialog import Dialog
-from attnviz.gui.dialogs.layout import column_of
+from attnviz.gui.dialogs.dialog import Dialog, column_of
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.services.services import Services

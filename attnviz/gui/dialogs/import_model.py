@@ -28,8 +28,7 @@ from attnviz.checkpoints.signals.reading import read_array
 from attnviz.checkpoints.signals.signal import SignalKind
 from attnviz.checkpoints.tokenizers.chat import turns
 from attnviz.compute.scheduler import CancelToken
-from attnviz.gui.dialogs.dialog import Dialog
-from attnviz.gui.dialogs.layout import column_of, line_with_buttons
+from attnviz.gui.dialogs.dialog import Dialog, column_of, line_with_buttons
 from attnviz.gui.dialogs.unknown_keys import UnknownKeys
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID

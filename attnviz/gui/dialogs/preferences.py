@@ -7,8 +7,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialogButtonBox, QFormLayout, QWidget
 
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.gui.dialogs.dialog import Dialog
-from attnviz.gui.dialogs.layout import column_of
+from attnviz.gui.dialogs.dialog import Dialog, column_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.services.services import Services

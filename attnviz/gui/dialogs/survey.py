@@ -21,8 +21,7 @@ from PySide6.QtWidgets import (
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.text import visible
 from attnviz.errors import InputError
-from attnviz.gui.dialogs.dialog import Dialog
-from attnviz.gui.dialogs.layout import column_of, line_with_buttons
+from attnviz.gui.dialogs.dialog import Dialog, column_of, line_with_buttons
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.services.services import Services

@@ -21,8 +21,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, HeatContent, Highlight
-from attnviz.gui.widgets.heat.site_layout import CAPTION_LINE, Arrangement, MapSizes, Placed, arrange
-from attnviz.gui.widgets.heat.site_map import SiteMap
+from attnviz.gui.widgets.heat.site_map import CAPTION_LINE, Arrangement, MapSizes, Placed, SiteMap, arrange
 from attnviz.gui.widgets.heat.stages import highlight, stage_content
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone

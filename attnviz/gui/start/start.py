@@ -18,8 +18,8 @@ from attnviz.i18n import _
 
 if TYPE_CHECKING:
     from attnviz.gui.commands.surface import Surface
+    from attnviz.gui.start.gallery import Picture, Pictures
     from attnviz.gui.start.page import StartPage
-    from attnviz.gui.start.pictures import Picture, Pictures
     from attnviz.model.io.presets import Preset
 
 
@@ -127,7 +127,7 @@ class Start(QObject):
 
     def _read_pictures(self) -> None:
         """Have the stored pictures read; the others are computed one after the other, behind other work."""
-        from attnviz.gui.start.pictures import Pictures
+        from attnviz.gui.start.gallery import Pictures
 
         assert self.page is not None
         pictures = Pictures(picture_folder())

@@ -11,9 +11,8 @@ from first_layer import with_fields
 from msgspec.structs import replace
 
 from attnviz.core.quantise import quantise, quantised_bytes
-from attnviz.engines.decode.cache import cache_for
+from attnviz.engines.decode.cache import cache_for, store_for
 from attnviz.engines.decode.run import Decoding, decode
-from attnviz.engines.decode.stores import store_for
 from attnviz.engines.features import Features
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity

@@ -16,9 +16,8 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QTabBar, QToolButton
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
 from attnviz.gui.start import start as start_module
-from attnviz.gui.start.gallery import PresetCard
+from attnviz.gui.start.gallery import Picture, Pictures, PresetCard, key_of, picture_of
 from attnviz.gui.start.page import EntryButton, StartPage
-from attnviz.gui.start.pictures import Picture, Pictures, key_of, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language

@@ -17,10 +17,9 @@ from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.gui.look.words import plain_tooltip
-from attnviz.gui.panels.compare.differs import Differs
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence
 from attnviz.gui.panels.compare.shown import Comparison
-from attnviz.gui.panels.compare.texts import differing
+from attnviz.gui.panels.compare.texts import Differs, differing
 from attnviz.gui.widgets.button import Button, PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.scroll import clear_scroll

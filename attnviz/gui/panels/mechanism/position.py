@@ -16,9 +16,8 @@ from attnviz.gui.forms.paths import row
 from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.mechanism.dials import RopeDials
 from attnviz.gui.panels.mechanism.head_numbers import HeadNumbers
-from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS, scaling_note
+from attnviz.gui.panels.mechanism.rope import SCALING_FIELDS, RopeDials, scaling_note
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column

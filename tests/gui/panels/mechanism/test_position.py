@@ -19,7 +19,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
-from attnviz.gui.panels.mechanism.scaling import SCALING_FIELDS
+from attnviz.gui.panels.mechanism.rope import SCALING_FIELDS
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QRect
 
-from attnviz.gui.widgets.heat.site_layout import GAP, MapSizes, arrange
+from attnviz.gui.widgets.heat.site_map import GAP, MapSizes, arrange
 
 THREE = tuple(
     MapSizes(down, across, down_label=24, across_label=20, below=190, beside=110)
