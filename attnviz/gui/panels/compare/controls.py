@@ -12,7 +12,7 @@ from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.compare.shown import Comparison
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
@@ -20,7 +20,7 @@ from attnviz.gui.widgets.control import transition_ms
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.segmented import Option
 from attnviz.gui.widgets.toggle import Toggle
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -31,10 +31,6 @@ ONE_LINE_FROM = 1180
 """Width from which all controls stand in one line."""
 
 
-_LETTERS = {"align": 7, "site": 11, "head": 4, "stage": 7, "row": 12}
-"""Room of each drop-down list, in letters."""
-
-
 class Controls(QWidget):
     """Widgets of the row; the panel connects them."""
 
@@ -43,16 +39,26 @@ class Controls(QWidget):
         self.title = ElidedLabel()
         self.title.setObjectName("compare_title")
         self.title.setFont(ui_font(14, QFont.Weight.DemiBold))
-        self.pin, self.unpin, self.swap = (_button(name) for name in ("pin", "unpin", "swap"))
-        self.blink, self.export = _button("blink"), _button("export")
+        self.pin = _button(
+            "pin", N_("Pin as A"), N_("Keep the present state as A, and compare later changes with it")
+        )
+        self.unpin = _button("unpin", "", N_("Discard A and free its memory"), N_("Unpin"))
+        tip = N_("Open A as the document and pin the present state (undoable)")
+        self.swap = _button("swap", N_("Swap"), tip, N_("Swap A and B"))
+        self.blink = _button("blink", N_("Blink"), "", N_("Blink between A and B"))
+        tip = N_("Save the three maps as a figure, or their numbers")
+        self.export = _button("export", "", tip, N_("Export…"))
         self._icons = ((self.unpin, "close"), (self.export, "export"))
         self.blink.setCheckable(True)
-        self.shuffle = _button("shuffle")
-        self.follows = Toggle("")
-        self.follows.setObjectName("compare_follows")
-        self.align, self.site, self.head, self.stage, self.row = (
-            _combo(name) for name in ("align", "site", "head", "stage", "row")
-        )
+        self.shuffle = _button("shuffle", N_("Shuffle"), N_("Shuffle the tokens"))
+        tip = N_("Show A at the layer and head of B instead of those where it was pinned")
+        self.follows = says(Toggle(""), N_("A follows B"), id="compare_follows", tip=tip)
+        self.align = _combo("align", 7, N_("Alignment of the tokens"))
+        says(self.align, options=[(row.id, row.title, row.hint) for row in ALIGNMENTS])
+        self.site = _combo("site", 11, N_("Attention"))
+        self.head = _combo("head", 4, N_("Head"))
+        self.stage = _combo("stage", 7, N_("Stage"))
+        self.row = _combo("row", 12, N_("Comparison"))
         self._top, self._line, self._second = QVBoxLayout(self), QHBoxLayout(), QHBoxLayout()
         self._top.setContentsMargins(0, 0, 0, 0)
         self._top.setSpacing(GRID // 2)
@@ -137,33 +143,6 @@ class Controls(QWidget):
         self.say_blink()
 
     def retranslate(self) -> None:
-        """Update the texts to the active language."""
-        for button, text, tip in (
-            (self.pin, _("Pin as A"), _("Keep the present state as A, and compare later changes with it")),
-            (self.unpin, _("Unpin"), _("Discard A and free its memory")),
-            (self.swap, _("Swap"), _("Open A as the document and pin the present state (undoable)")),
-            (self.blink, _("Blink"), ""),
-            (self.export, _("Export…"), _("Save the three maps as a figure, or their numbers")),
-            (self.shuffle, _("Shuffle"), _("Shuffle the tokens")),
-        ):
-            button.setAccessibleName(text)
-            button.setToolTip(plain_tooltip(tip))
-            if button not in (self.unpin, self.export):
-                button.setText(text)
-        self.swap.setAccessibleName(_("Swap A and B"))
-        self.blink.setAccessibleName(_("Blink between A and B"))
-        self.follows.set_label(_("A follows B"))
-        self.follows.set_tooltip(_("Show A at the layer and head of B instead of those where it was pinned"))
-        for combo, name in (
-            (self.align, _("Alignment of the tokens")),
-            (self.site, _("Attention")),
-            (self.head, _("Head")),
-            (self.stage, _("Stage")),
-            (self.row, _("Comparison")),
-        ):
-            combo.setAccessibleName(name)
-            combo.set_tooltip(name)
-        self.align.set_options([(row.id, _(row.title), _(row.hint)) for row in ALIGNMENTS])
         self.say_blink()
 
 
@@ -173,14 +152,12 @@ def _offer(combo: Combo, options: Sequence[Option], chosen: str) -> None:
     combo.setVisible(len(options) > 1)
 
 
-def _button(name: str) -> Button:
-    button = Button()
-    button.setObjectName(f"compare_{name}")
-    return button
+def _button(id_: str, label: str, tip: str, name: str = "") -> Button:
+    return says(Button(), label, id=f"compare_{id_}", name=name or label, tip=tip)
 
 
-def _combo(name: str) -> Combo:
-    combo = Combo(())
-    combo.setObjectName(f"compare_{name}")
-    combo.setMinimumContentsLength(_LETTERS[name])
+def _combo(id_: str, letters: int, name: str) -> Combo:
+    """A list with room for some letters."""
+    combo = says(Combo(()), id=f"compare_{id_}", name=name, tip=True)
+    combo.setMinimumContentsLength(letters)
     return combo
