@@ -19,20 +19,6 @@ def group_counts(n_heads: int) -> tuple[int, ...]:
     return tuple(n for n in range(1, n_heads + 1) if n_heads % n == 0)
 
 
-def split_query_heads(xp: Any, x_tf: Array, n_groups: int, group_size: int) -> Array:
-    """Reshape (token, g·r·d) to (g, r, token, d); the heads of one group are adjacent."""
-    n_tokens, width = x_tf.shape
-    n_heads = n_groups * group_size
-    x_htd = x_tf.reshape(n_tokens, n_heads, width // n_heads).swapaxes(0, 1)
-    return x_htd.reshape(n_groups, group_size, n_tokens, width // n_heads)
-
-
-def split_kv_heads(xp: Any, x_tf: Array, n_groups: int) -> Array:
-    """Reshape (token, g·d) to (g, token, d)."""
-    n_tokens, width = x_tf.shape
-    return x_tf.reshape(n_tokens, n_groups, width // n_groups).swapaxes(0, 1)
-
-
 def head_axes(shape: tuple[int, ...], n_heads: int) -> int:
     """The number of axes before (token, d) that together count the heads."""
     count, found = 0, 1

@@ -6,7 +6,7 @@ import array_api_compat.numpy as xp
 import numpy as np
 import pytest
 
-from attnviz.core.dims import group_counts, join_heads, split_kv_heads, split_query_heads
+from attnviz.core.dims import group_counts, in_heads, join_heads
 
 LAYOUTS = [(1, 1, 4), (3, 1, 2), (1, 6, 2), (2, 3, 4)]
 """(key/value groups, query heads in each, features of a head)."""
@@ -15,8 +15,7 @@ LAYOUTS = [(1, 1, 4), (3, 1, 2), (1, 6, 2), (2, 3, 4)]
 @pytest.mark.parametrize(("groups", "size", "d"), LAYOUTS)
 def test_query_heads_are_columns_side_by_side_group_after_group(groups: int, size: int, d: int) -> None:
     x = np.arange(5 * groups * size * d, dtype=float).reshape(5, -1)
-    apart = split_query_heads(xp, x, groups, size)
-    assert apart.shape == (groups, size, 5, d)
+    apart = in_heads(xp, x, (groups, size, 5, d))
     for head in range(groups * size):
         group, member = divmod(head, size)
         np.testing.assert_array_equal(apart[group, member], x[:, head * d : (head + 1) * d])
@@ -25,8 +24,7 @@ def test_query_heads_are_columns_side_by_side_group_after_group(groups: int, siz
 @pytest.mark.parametrize(("groups", "size", "d"), LAYOUTS)
 def test_key_value_heads_are_columns_side_by_side(groups: int, size: int, d: int) -> None:
     x = np.arange(5 * groups * d, dtype=float).reshape(5, -1)
-    apart = split_kv_heads(xp, x, groups)
-    assert apart.shape == (groups, 5, d)
+    apart = in_heads(xp, x, (groups, 5, d))
     for group in range(groups):
         np.testing.assert_array_equal(apart[group], x[:, group * d : (group + 1) * d])
 
@@ -34,15 +32,13 @@ def test_key_value_heads_are_columns_side_by_side(groups: int, size: int, d: int
 @pytest.mark.parametrize(("groups", "size", "d"), LAYOUTS)
 def test_joining_undoes_splitting(groups: int, size: int, d: int) -> None:
     x = np.random.default_rng(0).standard_normal((5, groups * size * d))
-    np.testing.assert_array_equal(join_heads(xp, split_query_heads(xp, x, groups, size)), x)
+    np.testing.assert_array_equal(join_heads(xp, in_heads(xp, x, (groups, size, 5, d))), x)
 
 
 def test_split_agrees_with_view_and_permute() -> None:
     """(batch, token, head, d) and (batch, head, token, d)."""
     x = np.arange(24.0).reshape(3, 8)
-    np.testing.assert_array_equal(
-        split_query_heads(xp, x, 1, 2)[0], x.reshape(1, 3, 2, 4).transpose(0, 2, 1, 3)[0]
-    )
+    np.testing.assert_array_equal(in_heads(xp, x, (2, 3, 4)), x.reshape(1, 3, 2, 4).transpose(0, 2, 1, 3)[0])
 
 
 def test_key_value_heads_are_shared_evenly() -> None:

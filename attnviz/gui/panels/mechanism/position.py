@@ -220,7 +220,6 @@ TITLES = {row.record: row.title for row in POSITIONS}
 SCALING_KINDS = {row.id: row.record for row in SCALINGS}
 FIRST_ROW = {"none", "sinusoidal", "rope", "alibi"}
 """Kinds that need no table, in the upper row of buttons; the ones with learned numbers stand below."""
-LAST_START = 2**31
 
 
 def _options(kinds: Set[str]) -> tuple[Option, ...]:
