@@ -19,13 +19,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from attnviz.compute.scheduler import Cancelled, CancelToken, Scheduler
+from attnviz.compute.scheduler import Cancelled, CancelToken
 from attnviz.errors import FieldError
 from attnviz.figures.options import OPTIONS
 from attnviz.figures.sequences.outputs import MOVING_DPI
 from attnviz.figures.style import DPI
 from attnviz.figures.subject import ALL_SITES
-from attnviz.gui.dialogs.layout import column_of
+from attnviz.gui.dialogs.dialog import Dialog, column_of
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At
 from attnviz.gui.export.form import ExportForm, ink
 from attnviz.gui.export.kinds.sequence import MOVING
@@ -37,9 +37,9 @@ from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, File
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import plain_tooltip
-from attnviz.gui.settings import Settings
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 
 WIDTH, HEIGHT, ROUND = 920, 680, 60
@@ -58,7 +58,7 @@ Ask = Callable[[QWidget, FileKind, str], Path | None]
 """Asks for a file of a kind, whose proposed name is a text; None: not now."""
 
 
-class ExportDialog(QDialog):
+class ExportDialog(Dialog):
     """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes."""
 
     made: Made | None = None
@@ -67,18 +67,16 @@ class ExportDialog(QDialog):
     def __init__(
         self,
         window: QWidget,
+        services: Services,
         source: Source,
-        scheduler: Scheduler,
-        settings: Settings,
         ask: Ask,
         proposed: str,
         options: Mapping[str, str],
     ) -> None:
-        super().__init__(window)
-        self.setObjectName("export_dialog")
-        self.setWindowTitle(_("Export"))
+        super().__init__(window, services, "export_dialog", N_("Export"))
         self.resize(WIDTH, min(HEIGHT, window.screen().availableGeometry().height() - ROUND))
-        self._source, self._scheduler, self._settings, self._ask = source, scheduler, settings, ask
+        self._source, self._ask = source, ask
+        self._scheduler, self._settings = services.schedulers.run, services.settings
         self._is_done = False
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False

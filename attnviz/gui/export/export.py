@@ -7,10 +7,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication, QPixmap
-from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from attnviz.compute.execute import execute_decoding, execute_shown
-from attnviz.compute.scheduler import CancelToken, Scheduler
+from attnviz.compute.scheduler import CancelToken
 from attnviz.core.progress import Check
 from attnviz.core.text import visible
 from attnviz.engines.decode.run import Decoding
@@ -31,8 +31,7 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.panels.compare.requests import Pinned
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.documents import proposed_name
-from attnviz.gui.settings import Settings
-from attnviz.gui.store import Store
+from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -58,9 +57,10 @@ class Exporter(QObject):
     said = Signal(str)
     """One sentence: what was written."""
 
-    def __init__(self, window: QWidget, store: Store, scheduler: Scheduler, settings: Settings) -> None:
+    def __init__(self, window: QWidget, services: Services) -> None:
         super().__init__(window)
-        self._window, self._store, self._scheduler, self._settings = window, store, scheduler, settings
+        self._window, self._services = window, services
+        self._store, self._scheduler = services.store, services.schedulers.run
         self._folder = Path()
         self.pinned: Callable[[], Pinned | None] = lambda: None
         """The state A that the window compares with, if any."""
@@ -80,14 +80,10 @@ class Exporter(QObject):
         if reason is not None:
             self.failed.emit(reason)
             return
-        dialog = ExportDialog(
-            self._window, source, self._scheduler, self._settings, self._ask, row, chosen or {}
-        )
-        is_accepted = dialog.exec() == QDialog.DialogCode.Accepted
-        made, path = dialog.made, dialog.path
-        dialog.deleteLater()
-        if is_accepted and made is not None and path is not None:
-            self.write(path, made)
+        dialog = ExportDialog(self._window, self._services, source, self._ask, row, chosen or {})
+        is_accepted = dialog.ask()
+        if is_accepted and dialog.made is not None and dialog.path is not None:
+            self.write(dialog.path, dialog.made)
 
     def source(self, panels: Mapping[str, Panel]) -> Source:
         """The present state."""

@@ -64,7 +64,7 @@ class Handlers(QObject):
         """Created on first use: its imports are slow."""
         from attnviz.gui.export.export import Exporter
 
-        exporter = Exporter(self._window, self._store, self._services.schedulers.run, self._settings)
+        exporter = Exporter(self._window, self._services)
         exporter.failed.connect(self._status.warn)
         exporter.said.connect(self._status.say)
         exporter.pinned = lambda: (

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from services import services_of
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
@@ -48,6 +49,7 @@ from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.stage import StageViewPanel
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.panels.vectors import VectorsPanel
+from attnviz.gui.services.services import Schedulers
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.card import Card
@@ -83,8 +85,9 @@ class Bench:
         for _time in range(2):
             self.panel.grab()  # the caption takes its height when it is first laid out
         self.scheduler = Scheduler(lambda call: call(), inline=True)
-        self.exporter = Exporter(self.window, self.store, self.scheduler, settings)
-        self.settings = settings
+        schedulers = Schedulers(*[self.scheduler] * 4)
+        self.services = replace(services_of(self.store), schedulers=schedulers, settings=settings)
+        self.exporter = Exporter(self.window, self.services)
         self.answer: Path | None = Path("answer")
         self.said: list[str] = []
         failed: list[str] = []
@@ -113,9 +116,7 @@ def open_dialog(qtbot: Any) -> Iterator[Callable[..., ExportDialog]]:
         bench: Bench, row: str = "stage", chosen: dict[str, str] | None = None, **source: Any
     ) -> ExportDialog:
         made = replace(bench.exporter.source({}), **source)
-        dialog = ExportDialog(
-            bench.window, made, bench.scheduler, bench.settings, bench.answers, row, chosen or {}
-        )
+        dialog = ExportDialog(bench.window, bench.services, made, bench.answers, row, chosen or {})
         qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
         opened.append(dialog)
         return dialog
@@ -545,7 +546,7 @@ def test_the_last_settings_are_remembered(
     second = open_dialog(bench)
     assert box(second, "width").currentText() == "85mm" and not box(second, "title").isChecked()
     assert second.choice.format == "pdf"
-    bench.settings.set_export("{broken")
+    bench.services.settings.set_export("{broken")
     assert open_dialog(bench).choice.format == "svg"
 
 
