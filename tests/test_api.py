@@ -36,6 +36,9 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
     others |= {
         "Site",
         "Place",
+        "Inputs",
+        "Surroundings",
+        "Mixer",
         "Encoding",
         "Stretch",
         "Source",

@@ -24,7 +24,7 @@ from attnviz.model.spec.site import Site
 
 PROGRAM = (
     *("operands", "program", "projecting", "steps", "product", "features"),
-    *("sight", "tiles", "windows", "decode/cache", "decode/stores"),
+    *("sight", "tiles", "windows", "decode/cache"),
 )
 DOCUMENT = ("Site", "Experiment", "Attention", "Layer")
 
