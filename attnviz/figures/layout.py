@@ -61,6 +61,15 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Slot:
+    """Place of one of several maps: the top left corner of its cells, and their drawing."""
+
+    x: float
+    y: float
+    cells: Cells
+
+
+@dataclass(frozen=True)
 class Sheet(Cells):
     """Result of the layout. `corners` are the top left corners of the maps, all of the same size."""
 

@@ -19,7 +19,7 @@ from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
 from attnviz.figures.fonts import broken, middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
-from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells
+from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Slot
 from attnviz.figures.sheet import Drawing, Note, fitting
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -110,19 +110,10 @@ def _content(
 
 
 @dataclass(frozen=True)
-class _Place:
-    """One of the three maps: the top left corner of its cells, and their drawing."""
-
-    x: float
-    y: float
-    cells: Cells
-
-
-@dataclass(frozen=True)
 class _Layout:
     width: float
     height: float
-    places: tuple[_Place, ...]
+    places: tuple[Slot, ...]
     captions: tuple[tuple[str, ...], ...]
     above: float
     """Points above the cells of a map."""
@@ -194,7 +185,7 @@ def _laid_out(
         row, column = divmod(index, columns)
         x = MARGIN if column == 0 else x
         left = x + starts[index]
-        places.append(_Place(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
+        places.append(Slot(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
         slant = widest(one.across.labels, text_font(label)) * math.sqrt(0.5)
         across = max(
             plot_w + (slant if cell.across_angle == 45 else 0.0), widest(named[index], font) - starts[index]

@@ -15,7 +15,7 @@ from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Head, Scale, SharedEnds, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
-from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells
+from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells, Slot
 from attnviz.figures.sheet import Drawing, fitting
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -65,15 +65,6 @@ class AllSites:
         for one in self.maps:
             counts.update(one.content.marks)
         return dict(counts)
-
-
-@dataclass(frozen=True)
-class Slot:
-    """Place of one map: the top left corner of its cells, and their drawing."""
-
-    x: float
-    y: float
-    cells: Cells
 
 
 @dataclass(frozen=True)
