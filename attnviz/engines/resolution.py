@@ -90,9 +90,6 @@ def rebound(engine: Engine, operands: Operands, site: Site, numbers: Mapping[str
     return replace(operands, rows={**operands.rows, **rows}, matrices={**operands.matrices, **matrices})
 
 
-# --- products and norms ----------------------------------------------------------------------------
-
-
 def _of_weight(engine: Engine, site: Site, weight: Weight) -> operands.Matrix:
     """A matrix on the engine; of one in a file, where it lies."""
     written, transposes = weight.stored(site)
