@@ -206,18 +206,16 @@ def _linear(row: Stage, site: Site, weight: Weight) -> Linear:
     """A linear map; its bias is the parameter beside it."""
     held, heads = _alive(site), site.heads
     of_keys, joins = row.axes[0] == "kv_head", len(row.reads) > 1 and bool(site.latent and site.latent.d_rope)
+    groups = (heads.n_kv_heads,) if of_keys else (heads.n_kv_heads, heads.group_size)
+    width = heads.d_head if of_keys else row.width(site)
     return Linear(
         weight.path,
         weight.symbol,
         lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
         passes=weight.passes(site),
         bias=_parameter(WEIGHT_BY_PATH.get(bias_path(weight.path)), site),
-        heads=()
-        if not row.per_head
-        else (heads.n_kv_heads,)
-        if of_keys
-        else (heads.n_kv_heads, heads.group_size),
-        width=heads.d_head if of_keys else row.width(site) if row.per_head else 0,
+        heads=groups if row.per_head else (),
+        width=width if row.per_head else 0,
         hue=row.hue,
         joins=joins,
     )
