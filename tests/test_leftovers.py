@@ -62,7 +62,7 @@ def test_end(qtbot):
 
 def test_each_kind_of_leftover_fails_its_test(tmp_path: Path) -> None:
     own = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8")
-    (tmp_path / "conftest.py").write_text(own.replace("GRACE_S = 1.0", "GRACE_S = 0.2"), encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(own.replace("GRACE_S = 10.0", "GRACE_S = 0.2"), encoding="utf-8")
     (tmp_path / "test_probes.py").write_text(PROBES, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\nqt_api = pyside6\n", encoding="utf-8")
     source = str(Path(attnviz.version.__file__).resolve().parent.parent)

@@ -294,7 +294,7 @@ def replace_file(
         if isinstance(error, OSError) and error.filename == str(temporary):
             error.filename = str(target)  # the name that somebody knows
         raise
-    _sync_folder(target.parent)
+    sync_folder(target.parent)
 
 
 def replace_files(files: dict[Path, bytes]) -> tuple[Path, ...]:
@@ -343,7 +343,7 @@ def _copy_owner(old: Path, new: Path) -> None:
     new.chmod(state.st_mode & 0o7777)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Flush a rename to the disk, if the system can open folders (Windows cannot)."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

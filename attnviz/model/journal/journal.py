@@ -110,8 +110,7 @@ class Journal:
     def remove(self) -> None:
         """End and remove the journal: nothing is unsaved. Another `write` begins another one."""
         if self._records is not None:
-            self._records.close()
-            self._records.path.unlink(missing_ok=True)
+            self._records.remove()
         self.leave()
 
     def leave(self) -> None:

@@ -3,7 +3,8 @@
 Layout: a line with the format; then records, each a head and its content. The head has one byte for the
 kind, eight for the length (little-endian) and the digest, BLAKE2b of 16 bytes. A *piece* is any content. A
 *state* stands for everything before it: the newest whole state counts. A record that a process was writing
-when it ended is a torn tail, which reading ignores.
+when it ended is a torn tail, which reading ignores. The file takes its name with its first state: until then
+a session is where it was before.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from attnviz.errors import InputError, Message
-from attnviz.model.io.files import replace_file
+from attnviz.model.io.files import replace_file, sync_folder
 from attnviz.model.io.regular_file import length_of, opened
 
 VERSION = 1
@@ -58,14 +59,19 @@ class Records:
     """A growing file of records. Its one writer holds the journal's lock."""
 
     def __init__(self, path: Path) -> None:
-        """Create the file. Raises `OSError`."""
+        """Begin the file under a name of its own, until its first state. Raises `OSError`."""
         self.path = path
+        self._current = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
         self._lengths: dict[Key, int] = {}
         self._fresh: list[Key] = []
         self._waiting: list[bytes] = []
         self._n_waiting = 0
         self._end = self._place = len(FIRST_LINE)
-        replace_file(path, FIRST_LINE)
+        try:
+            self._current.write_bytes(FIRST_LINE)
+        except OSError as error:
+            error.filename = str(path)  # the name that somebody knows
+            raise
         self._file: FileIO | None = self._open()
 
     @property
@@ -78,7 +84,7 @@ class Records:
         """True if the file still has its name: nobody has removed it."""
         try:
             return self._file is not None and os.path.samestat(
-                os.fstat(self._file.fileno()), self.path.stat()
+                os.fstat(self._file.fileno()), self._current.stat()
             )
         except OSError:
             return False
@@ -103,6 +109,8 @@ class Records:
         self._write()
         assert self._file is not None
         os.fsync(self._file.fileno())
+        if self._current != self.path:
+            self._take_name()
         self._end = self._place
         self._fresh.clear()
 
@@ -139,14 +147,28 @@ class Records:
             finally:
                 self._file = self._open()
 
+    def remove(self) -> None:
+        """Close and remove the file. Raises `OSError`."""
+        self.close()
+        self._current.unlink(missing_ok=True)
+
     def close(self) -> None:
         """Close the file. Safe to call again."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
 
+    def _take_name(self) -> None:
+        self.close()  # Windows renames no open file
+        try:
+            os.replace(self._current, self.path)
+            self._current = self.path
+            sync_folder(self.path.parent)
+        finally:
+            self._file = self._open()
+
     def _open(self) -> FileIO:
-        return FileIO(self.path, "r+")
+        return FileIO(self._current, "r+")
 
     def _append(self, kind: bytes, digest: bytes, content: bytes) -> None:
         if self._file is None:

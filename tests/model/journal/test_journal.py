@@ -27,7 +27,7 @@ from attnviz.model.journal import journal as journal_
 from attnviz.model.journal.crashes import find_abandoned
 from attnviz.model.journal.journal import AT_ONCE, Journal
 from attnviz.model.journal.packing import Packer, Unpacker
-from attnviz.model.journal.records import STATE, JournalError, Records, content_at, scan
+from attnviz.model.journal.records import AT_ONCE_BYTES, STATE, JournalError, Records, content_at, scan
 from attnviz.model.spec.arrays import BFLOAT16, Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -240,6 +240,17 @@ def test_a_clean_end_leaves_nothing(tmp_path: Path) -> None:
     journal.write(session_of([DOCUMENT]))
     assert len(list(tmp_path.iterdir())) == 2
     journal.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_ends_before_the_first_state_leaves_nothing(tmp_path: Path) -> None:
+    """Its pieces alone are no session: a start would say that one is lost, beside the one that has it."""
+    records = Records(tmp_path / "d.journal")
+    records.put(bytes(3 * AT_ONCE_BYTES))
+    (begun,) = tmp_path.iterdir()
+    assert begun.stat().st_size > 3 * AT_ONCE_BYTES
+    records.close()
+    assert find_abandoned(tmp_path) == ()
     assert list(tmp_path.iterdir()) == []
 
 
