@@ -23,6 +23,7 @@ from attnviz.cli.commands.decode import json_numbers
 from attnviz.cli.options import Count
 from attnviz.cli.shell import parser
 from attnviz.compute.execute import forget_lost_devices
+from attnviz.engines import torch_engine
 from attnviz.figures.files import FORMATS
 from attnviz.model.io.tables import TABLES, Table, table_bytes
 
@@ -614,6 +615,7 @@ def test_without_torch_numpy_computes_and_says_so(
 ) -> None:
     forget_lost_devices()  # and the engines that other tests have made
     monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr(torch_engine, "_import_failure", None)  # which stays after a failure
     assert main(["run", "toy-attention", "--engine", "torch", "-o", str(tmp_path / "a.npz")]) == 0
     assert "computed with NumPy" in capsys.readouterr().err
     assert main(["run", "toy-attention", "--engine", "torch", "--device", "cpu"]) == 2
