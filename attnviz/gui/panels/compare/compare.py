@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import says
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.maps import SIDES, CompareMaps
@@ -25,7 +26,7 @@ from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.heat.compare_map import CompareMap
-from attnviz.i18n import _, ngettext
+from attnviz.i18n import N_, _, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
@@ -49,6 +50,7 @@ class ComparePanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
+        says(self, name=N_("Compare"))
         self.pinning = Pinning(store, self)
         self.own = self.asks(Answer(KEY, OwnAsked.answer, self, in_turn=True))
         self.prepared = self.asks(Answer(KEY, PreparedAsked.answer, self, in_turn=True))
@@ -113,11 +115,8 @@ class ComparePanel(Panel):
         self._draw()
 
     def retranslate(self) -> None:
-        self.setAccessibleName(_("Compare"))
-        self.controls.retranslate()
         self.controls.align.set_value(self._alignment)
         self.controls.row.set_options(options())
-        self.details.name_sections(self.is_own)
         self._placed = ()
         self._show_places()
         self._draw()
@@ -230,10 +229,10 @@ class ComparePanel(Panel):
         problem = (self.own if self.is_own else self.prepared).problem
         reason = "" if problem is None else in_words(problem)
         if is_unrelated and pinned is not None:
-            says = _(
+            sentence = _(
                 "A belongs to “{name}”, which has another text: go back to it, or pin the present state."
             )
-            reason = says.format(name=name_of_pinned(pinned))
+            reason = sentence.format(name=name_of_pinned(pinned))
         return Comparison(
             document=self.store.document,
             row=self.controls.row.value(),

@@ -16,7 +16,7 @@ from attnviz.core.text import isolated, number, signed, visible
 from attnviz.gui.look.colors import LEVELS, cell_colors
 from attnviz.gui.look.fonts import number_font, section_title_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
-from attnviz.gui.look.words import plain_tooltip
+from attnviz.gui.look.words import composed, plain_tooltip, says
 from attnviz.gui.panels.compare.picture import DIGITS, change_sentence
 from attnviz.gui.panels.compare.shown import Comparison
 from attnviz.gui.panels.compare.texts import Differs, differing
@@ -24,7 +24,7 @@ from attnviz.gui.widgets.button import Button, PaintedButton, rove
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.spec.experiment import Experiment
 from attnviz.study.contrast.contrast import Change
 from attnviz.study.contrast.next_tokens import NextToken
@@ -286,7 +286,8 @@ HEIGHT = 176
 """Pixels of the details below the maps."""
 WIDTH = 248
 """Pixels of the details beside the maps."""
-SIDES = ("left", "right")
+OPEN = {"left": N_("Open left"), "right": N_("Open right")}
+"""The buttons that open a side of a prepared comparison."""
 
 
 class Details(QWidget):
@@ -301,15 +302,14 @@ class Details(QWidget):
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.sentence.setFont(ui_font(TEXT_PX))
         self.sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        self.open = {side: Button() for side in SIDES}
+        self.open = {side: says(Button(), label, id=f"compare_open_{side}") for side, label in OPEN.items()}
         for side, button in self.open.items():
-            button.setObjectName(f"compare_open_{side}")
             button.setProperty("side", side)
-        self.differs, self.changes, self.next = Differs(), ChangeRows(), NextBars()
-        self.differs.setObjectName("compare_differs")
-        self.changes.setObjectName("compare_changes")
-        self.next.setObjectName("compare_next")
-        self._titles = [QLabel(), QLabel(), QLabel()]
+        changes, following = N_("Greatest change"), N_("Next token")
+        self.differs = says(Differs(), id="compare_differs", name=N_("Differences"))
+        self.changes = says(ChangeRows(), id="compare_changes", name=changes)
+        self.next = says(NextBars(), id="compare_next", name=following)
+        self._titles = [QLabel(), *(says(QLabel(), composed(str.upper, one)) for one in (changes, following))]
         box = QHBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(3 * GRID)
@@ -330,7 +330,8 @@ class Details(QWidget):
 
     def show_comparison(self, shown: Comparison) -> None:
         """Show the changes, and what differs with the next tokens, or the sentence of a prepared row."""
-        self.name_sections(shown.is_own)
+        first = _("Differences") if shown.is_own else _("Consequences")
+        self._titles[0].setText(first.upper())
         changes = () if shown.picture is None else shown.picture.changes
         self.changes.set_changes(changes)
         self._has_changes = bool(changes)
@@ -357,17 +358,6 @@ class Details(QWidget):
     def _show_sections(self) -> None:
         self._sections[1].setVisible(self._has_changes and not self._is_beside)
         self._sections[2].setVisible(self._has_next and not self._is_beside)
-
-    def name_sections(self, is_own: bool) -> None:
-        """Update the texts to the active language."""
-        first = _("Differences") if is_own else _("Consequences")
-        for label, title in zip(self._titles, (first, _("Greatest change"), _("Next token")), strict=True):
-            label.setText(title.upper())
-        self.changes.setAccessibleName(_("Greatest change"))
-        self.differs.setAccessibleName(_("Differences"))
-        self.next.setAccessibleName(_("Next token"))
-        self.open["left"].setText(_("Open left"))
-        self.open["right"].setText(_("Open right"))
 
     def _buttons(self) -> QWidget:
         self._buttons_row = QWidget()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
 from PySide6.QtCore import QObject, Signal, Slot
 
 from attnviz.gui.panels.compare.requests import Pinned
@@ -76,7 +77,7 @@ class Pinning(QObject):
         self._other = first
         if first.path == self._store.path and first.document.title == self._store.document.title:
             self._store.edit(become, first.experiment)
-            self._store.look(**_view(first.document))
+            self._store.look(**asdict(first.document.view))
         else:
             self._store.open(first.document, first.path)
         self._compute_on(first)
@@ -118,8 +119,3 @@ class Pinning(QObject):
 def become(experiment: Experiment, other: Experiment) -> Experiment:
     """The edit that opens another experiment in the document."""
     return other
-
-
-def _view(document: Document) -> dict[str, Any]:
-    """The fields of a document's view."""
-    return {name: getattr(document.view, name) for name in document.view.__struct_fields__}
