@@ -11,14 +11,14 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, LIGHT, Theme
+from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.pictures.bars import Bars
-from attnviz.gui.widgets.plots import pg
+from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
@@ -36,20 +36,11 @@ BAND_ALPHA = 0.16
 CURVE_PX = 2.2
 
 
-class CurvePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
+class CurvePlot(Plot):
     """The lines of a row; the shown head of the document is a dot."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.view = self.addViewBox(0, 1, enableMouse=False, enableMenu=False)
-        self._axes = (pg.AxisItem("left"), pg.AxisItem("bottom"))
-        for axis, place in zip(self._axes, ((0, 0), (1, 1)), strict=True):
-            axis.linkToView(self.view)
-            axis.enableAutoSIPrefix(False)
-            self.addItem(axis, *place)
-        self.ci.layout.setContentsMargins(0, 2, 0, 0)
-        self.ci.layout.setSpacing(0)
-        self._theme: Theme = LIGHT
+        super().__init__(least=(120, 90))
         self._row: GradientCurve | None = None
         self.edges = tuple(
             tuple(pg.PlotCurveItem(antialias=True) for _edge in range(3)) for _line in range(2)
@@ -62,9 +53,6 @@ class CurvePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self.dot = pg.ScatterPlotItem(pxMode=True, useCache=False, size=9)
         self.dot.setZValue(20)
         self.view.addItem(self.dot)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setMinimumSize(120, 90)
 
     def set_curve(self, row: GradientCurve) -> None:
         """Draw the lines of a row."""
@@ -95,12 +83,7 @@ class CurvePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
 
     def apply_theme(self, theme: Theme) -> None:
         """Take the colours of `theme`: of the first line that of queries, of the second that of keys."""
-        self._theme = theme
-        self.setBackground(theme.panel)
-        for axis in self._axes:
-            axis.setPen(pg.mkPen(theme.line))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=ui_font(10), tickLength=-3)
+        super().apply_theme(theme)
         lines = () if self._row is None else self._row.lines
         for line, (median, *ends), band in zip(lines, self.edges, self._bands, strict=False):
             color = QColor(theme.query if line.is_first else theme.key)

@@ -26,7 +26,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
-from attnviz.gui.widgets.plots import pg
+from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
@@ -57,31 +57,19 @@ def curve_pen(id_: str, is_present: bool, theme: Theme) -> QPen:
     return pen
 
 
-class DistancePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
+class DistancePlot(Plot):
     """Curves over the distance; a line and a dot show the selected pair."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._theme = LIGHT
         self._curves: tuple[Curve, ...] = ()
         self._distances = np.zeros(0)
         self._lines: dict[str, pg.PlotCurveItem] = {}
-        self.view = self.addViewBox(0, 1, enableMouse=False, enableMenu=False)
-        self._axes = (pg.AxisItem("left"), pg.AxisItem("bottom"))
-        for axis, place in zip(self._axes, ((0, 0), (1, 1)), strict=True):
-            axis.linkToView(self.view)
-            axis.enableAutoSIPrefix(False)
-            self.addItem(axis, *place)
-        self.ci.layout.setContentsMargins(0, 2, 0, 0)
-        self.ci.layout.setSpacing(0)
         self._mark = pg.InfiniteLine(angle=90, movable=False)
         self._dot = pg.ScatterPlotItem(pxMode=True, useCache=False)
         self.view.addItem(self._mark)
         self.view.addItem(self._dot)
         self._dot.setZValue(20)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setMinimumSize(120, 60)
 
     def set_curves(self, distances: np.ndarray, curves: tuple[Curve, ...], at: int) -> None:  # type: ignore[type-arg]
         """Draw these curves, the pair being `at` this distance."""
@@ -109,12 +97,7 @@ class DistancePlot(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         return tuple(id_ for id_, line in self._lines.items() if line.isVisible())
 
     def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.setBackground(theme.panel)
-        for axis in self._axes:
-            axis.setPen(pg.mkPen(theme.line))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=ui_font(10), tickLength=-3)
+        super().apply_theme(theme)
         self._mark.setPen(pg.mkPen(theme.muted, style=Qt.PenStyle.DotLine))
         self._paint()
 

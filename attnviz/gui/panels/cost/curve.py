@@ -15,9 +15,9 @@ from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Counts, Stack, counts
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import LIGHT, Theme, head_color
+from attnviz.gui.look.theme import Theme, head_color
 from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question
-from attnviz.gui.widgets.plots import pg
+from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import _
 
 _DECADES = {0: "1", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z", 24: "Y"}
@@ -63,21 +63,13 @@ def series(q: Question) -> tuple[Series, ...]:
     return tuple(drawn)
 
 
-class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
+class CostCurve(Plot):
     """Curves, a line at n that can be dragged, and measured runs as points."""
 
     n_wanted = Signal(int)
 
     def __init__(self) -> None:
-        super().__init__()
-        self.view = self.addViewBox(0, 1, enableMouse=False, enableMenu=False)
-        self._axes = (LogAxis("left"), LogAxis("bottom"))
-        for axis, place in zip(self._axes, ((0, 0), (1, 1)), strict=True):
-            axis.linkToView(self.view)
-            self.addItem(axis, *place)
-        self.ci.layout.setContentsMargins(0, 4, 0, 0)
-        self.ci.layout.setSpacing(0)
-        self._theme = LIGHT
+        super().__init__(LogAxis, least=(150, 60), above=4)
         self._question: Question | None = None
         self._measured: tuple[Measured, ...] = ()
         self._series: tuple[Series, ...] = ()
@@ -86,11 +78,8 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         self._dots = pg.ScatterPlotItem(pxMode=True, useCache=False)
         self._line = pg.InfiniteLine(angle=90, movable=True)
         self._line.sigDragged.connect(self._on_dragged)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.view.addItem(self._line)
         self.view.addItem(self._dots)
-        self.setMinimumSize(150, 60)
 
     def set_question(self, question: Question, measured: Sequence[Measured]) -> None:
         """Draw the quantity of `question`; `measured` are runs of the same shapes, at whatever n."""
@@ -125,12 +114,7 @@ class CostCurve(pg.GraphicsLayoutWidget):  # type: ignore[misc]
         return [(float(np.log10(m.n)), float(np.log10(m.seconds * rate))) for m in self._measured]
 
     def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.setBackground(theme.panel)
-        for axis in self._axes:
-            axis.setPen(pg.mkPen(theme.line))
-            axis.setTextPen(pg.mkPen(theme.muted))
-            axis.setStyle(tickFont=ui_font(10), tickLength=-3)
+        super().apply_theme(theme)
         self._line.setPen(pg.mkPen(theme.muted, style=Qt.PenStyle.DashLine))
         self._line.setHoverPen(pg.mkPen(theme.accent, width=2))
         self._draw()
