@@ -159,6 +159,13 @@ def test_a_claim_about_an_unknown_name_says_so(checker: Desk, qtbot: QtBot) -> N
     assert line.verdict is None and "must be one of" in line.toolTip()
 
 
+def test_a_claim_in_a_reason_is_no_markup(checker: Desk, qtbot: QtBot) -> None:
+    checker.store.claim(('weights["<b>x</b>", 0] > 0',))
+    line = checker.find(ClaimLine, "own_claim_0")
+    qtbot.waitUntil(lambda: "one of the text" in line.toolTip())
+    assert "&lt;b&gt;x&lt;/b&gt;" in line.toolTip() and "<b>" not in line.toolTip()
+
+
 def test_the_words_of_an_own_claim_follow_the_language(checker: Desk, qtbot: QtBot) -> None:
     checker.store.claim(("foo > 2", "max(weights) < 2"))
     first, second = (checker.find(ClaimLine, f"own_claim_{number}") for number in range(2))
@@ -166,7 +173,7 @@ def test_the_words_of_an_own_claim_follow_the_language(checker: Desk, qtbot: QtB
     checker.window.commands["language"].trigger()
     assert "foo" in first.toolTip() and "must be one of" not in first.toolTip()
     assert "must be one of" not in first.sentence
-    assert second.toolTip() == second.accessibleName().partition(" — ")[2] == "正确"
+    assert second.accessibleName().partition(" — ")[2] == "正确" and second.toolTip() == "<qt>正确</qt>"
     remove = checker.find(QPushButton, "own_claim_0_remove")
     assert remove.accessibleName() == "删除 foo > 2"
 

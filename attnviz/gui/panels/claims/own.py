@@ -13,7 +13,7 @@ from attnviz.core.text import elide, visible
 from attnviz.gui.look.fonts import number_font, section_title_font, ui_font
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.widgets.button import Button, PaintedButton
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring
 from attnviz.gui.widgets.recall_line import RecallLine
@@ -52,14 +52,14 @@ class ClaimLine(PaintedButton):
         """The shown sentence."""
         return self._sentence
 
-    def set_claim(self, sentence: str, verdict: VerdictId | None, says: str = "") -> None:
-        """Show a sentence and its verdict; `says` is a reason in place of the verdict's name."""
+    def set_claim(self, sentence: str, verdict: VerdictId | None, reason: str = "") -> None:
+        """Show a sentence and its verdict; `reason` stands in place of the verdict's name."""
         row = VERDICT_BY_ID[verdict] if verdict is not None else None
         self._sentence, self._verdict = sentence, verdict
-        self._sign = row.sign if row is not None else "?" if says else "…"
-        name = says or (_(row.title) if row is not None else _("computing"))
+        self._sign = row.sign if row is not None else "?" if reason else "…"
+        name = reason or (_(row.title) if row is not None else _("computing"))
         self.setAccessibleName(f"{sentence} — {name}")
-        self.setToolTip(name)
+        self.setToolTip(plain_tooltip(name))  # a reason quotes the claim
         self._heights.clear()
         self.updateGeometry()
         self.update()

@@ -13,6 +13,7 @@ from attnviz.core.color_maps import color_table
 from attnviz.core.phrases import named
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.canvas import Canvas
 from attnviz.gui.widgets.control import active_theme, draw_focus_ring
 from attnviz.i18n import _
@@ -250,7 +251,7 @@ class PatchesView(Canvas):
         text = ""
         if is_key and lines is not None:
             text = named(visible(lines.keys[place[1]]), number(float(self._weights[place[1]])))
-        self.setToolTip(text)
+        self.setToolTip(plain_tooltip(text))
 
     def _on_chosen(self, place: Any) -> None:
         side, token = place

@@ -91,7 +91,7 @@ def test_clicks_select_queries_at_the_left_and_keys_at_the_right(view: PatchesVi
     assert keys == [(4, token) for token in range(7)]
     move(view, view.token_rect(KEYS, 3).center().toPoint(), held=False)
     assert hovered[-1] == (4, 3)
-    assert view.toolTip().startswith("1,3: ")
+    assert view.toolTip().startswith("<qt>1,3: ")
 
 
 def test_arrows_walk_over_the_patches_and_to_the_word_above(view: PatchesView) -> None:
