@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -38,9 +38,11 @@ from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, Transforme
 from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.source import DrawnTable, WrittenTable
+from attnviz.model.spec.value import Value
 from attnviz.model.stages import STAGE_BY_ID, Stage
 
 Array = NDArray[np.float64]
+Part = TypeVar("Part", bound=Value)
 Shape = Callable[[Site], tuple[int, int]]
 
 
@@ -64,10 +66,10 @@ class Weight:
 
     def source(self, attention: Site) -> Any:
         """Source of the weight in the document: seeded, explicit, tied, identity; None if it is unused."""
-        found: Any = attention
+        part: Any = attention
         for step in self.path.split("."):
-            found = getattr(found, step, None)
-        return found
+            part = getattr(part, step, None)
+        return part
 
     def origin(self, attention: Site) -> str:
         """The kind of that source."""
@@ -102,7 +104,11 @@ class Weight:
     def put_matrix(self, attention: Site, values: Matrix) -> Site:
         """The same with the numbers of a matrix."""
         written = _WRITTEN[type(self.source(attention))](values)
-        return _replaced(attention, self.path.split("."), written)  # type: ignore[no-any-return]
+        return self.replaced(attention, written)
+
+    def replaced(self, attention: Site, source: Any) -> Site:
+        """The attention with another source of the weight."""
+        return _replaced(attention, self.path.split("."), source)
 
     def put_cell(self, attention: Site, row: int, column: int, value: float) -> Site:
         """The attention with one number changed; the numbers of a matrix are not copied for it."""
@@ -137,7 +143,7 @@ _WRITTEN: Any = {
 }
 
 
-def _replaced(owner: Any, path: list[str], value: Any) -> Any:
+def _replaced(owner: Part, path: list[str], value: Any) -> Part:
     first, *rest = path
     return owner.changed(**{first: _replaced(getattr(owner, first), rest, value) if rest else value})
 
@@ -146,8 +152,7 @@ class _Projected(Weight):
     """A matrix of a linear map: it becomes explicit, whatever its source was."""
 
     def put_matrix(self, attention: Site, values: Matrix) -> Site:
-        found: Site = _replaced(attention, self.path.split("."), Explicit(values))
-        return found
+        return self.replaced(attention, Explicit(values))
 
 
 class _OfAttention(_Projected):
@@ -213,9 +218,7 @@ class _Slopes(Weight):
         return "alibi" if attention.position.slopes is None else "explicit"
 
     def put(self, attention: Site, values: Array) -> Site:
-        slopes = tuple(map(float, values[0]))
-        found: Site = _replaced(attention, self.path.split("."), slopes)
-        return found
+        return self.replaced(attention, tuple(map(float, values[0])))
 
 
 class _Additive(Weight):
@@ -274,8 +277,7 @@ class _Unembedding(_OfReadout):
         return (known.embedding, True) if known.unembedding is None else (known.unembedding, False)
 
     def put_matrix(self, attention: Site, values: Matrix) -> Site:
-        found: Site = _replaced(attention, self.path.split("."), values)
-        return found
+        return self.replaced(attention, values)
 
 
 def _projection(role: Any, letter: str, stage: str) -> Weight:
@@ -372,9 +374,9 @@ def _width(stage: str) -> Callable[[Site], int]:
 
 def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]:
     def make(e: Site) -> Array:
-        found = np.array([numbers(e)])
-        found.setflags(write=False)
-        return found
+        row = np.array([numbers(e)])
+        row.setflags(write=False)
+        return row
 
     return make
 
@@ -400,9 +402,9 @@ def _logit_bias(e: Site) -> Array:
 
 def _added(e: Site) -> Array:
     assert e.additive_mask is not None
-    made = np.vstack(tuple(e.additive_mask.array(e.heads.n_heads)))
-    made.setflags(write=False)
-    return made
+    rows = np.vstack(tuple(e.additive_mask.array(e.heads.n_heads)))
+    rows.setflags(write=False)
+    return rows
 
 
 _LATENT: tuple[tuple[LatentRole, str, str], ...] = (
@@ -479,8 +481,8 @@ def bias_path(path: str) -> str:
 def bias_symbol(site: Site, stage: Stage) -> str:
     """The symbol of the bias of a linear map that the site has; empty without one."""
     paths = (bias_path(path) for path in stage.operands.split())
-    found = (WEIGHT_BY_PATH[path] for path in paths if path in WEIGHT_BY_PATH)
-    return next((weight.symbol for weight in found if weight.source(site) is not None), "")
+    biases = (WEIGHT_BY_PATH[path] for path in paths if path in WEIGHT_BY_PATH)
+    return next((weight.symbol for weight in biases if weight.source(site) is not None), "")
 
 
 def weights_of(attention: Site) -> tuple[Weight, ...]:
