@@ -74,8 +74,8 @@ def execute(
     and no other may take over.
     """
 
-    def job(on_engine: Engine, notices: Notices) -> Trace:
-        return run(on_engine, experiment, check, notices)
+    def job(engine: Engine, notices: Notices) -> Trace:
+        return run(engine, experiment, check, notices)
 
     n_bytes, flops = _size(experiment)
     dtype = experiment.dtype
@@ -97,8 +97,8 @@ def execute_decoding(
 ) -> Decoding:
     """Decode `experiment` with a cache; see `engines.decode.run.decode`, and `execute` for the rest."""
 
-    def job(on_engine: Engine, notices: Notices) -> Decoding:
-        return decode_.decode(on_engine, experiment, steps, check, notices, earlier)
+    def job(engine: Engine, notices: Notices) -> Decoding:
+        return decode_.decode(engine, experiment, steps, check, notices, earlier)
 
     count = step_count(experiment, steps)
     size = estimate_decoding(experiment, count, ITEMSIZE[experiment.dtype])
@@ -124,7 +124,7 @@ def execute_job(
     threads = _threads(flops, 0)
     count = partial(estimate, experiment, ITEMSIZE[experiment.dtype])
     terms = _Terms(experiment.dtype, n_bytes * passes, count, budget, threads)
-    return _somewhere(lambda on_engine, notices: job(on_engine), engine, device, terms)
+    return _somewhere(lambda engine, notices: job(engine), engine, device, terms)
 
 
 def execute_backward(
@@ -140,8 +140,8 @@ def execute_backward(
     The gradients take as much memory as the pass with all stages of queries and keys.
     """
 
-    def job(on_engine: Engine) -> tuple[Trace, Gradient]:
-        return backward_(on_engine, experiment, target, check)
+    def job(engine: Engine) -> tuple[Trace, Gradient]:
+        return backward_(engine, experiment, target, check)
 
     return execute_job(experiment, job, engine, device, passes=6, budget=budget)
 
@@ -246,17 +246,17 @@ def _on(
     terms: _Terms,
 ) -> Result:
     """Run the job on one engine, within its budget and its number of threads."""
-    on_engine = _engine(kind.make, terms.dtype, device, terms.threads)
-    if on_engine.on_device is not None:  # a device with its own memory raises when that is exhausted
-        with on_engine.active():
-            on_engine.on_device.leave(2 * terms.bytes)
+    engine = _engine(kind.make, terms.dtype, device, terms.threads)
+    if engine.on_device is not None:  # a device with its own memory raises when that is exhausted
+        with engine.active():
+            engine.on_device.leave(2 * terms.bytes)
     else:
         available = _available() if terms.budget is None else terms.budget
         if 2 * terms.bytes > available:
             budget_.check(terms.counted(), available, terms.fitting)
         # As for a run, half of what is free, of which these codes are a part.
         CODES.limit = max(LIMIT, (available + CODES.nbytes - 2 * terms.bytes) // 2)
-    return job(on_engine, notices)
+    return job(engine, notices)
 
 
 def _available() -> int:

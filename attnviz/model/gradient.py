@@ -164,9 +164,9 @@ class ProductSite(GradientSite):
         gradient = self._source.window(stage, head, rows, columns)
         value = self.values.window(stage, head, rows, columns)
         # Where the gradient is 0 so is the product, of −∞ too: the target does not depend on that cell.
-        found = np.multiply(value, gradient, out=np.zeros_like(gradient), where=gradient != 0)
-        found.setflags(write=False)
-        return found
+        product = np.multiply(value, gradient, out=np.zeros_like(gradient), where=gradient != 0)
+        product.setflags(write=False)
+        return product
 
 
 class Gradient(Trace):
@@ -234,5 +234,5 @@ class Gradient(Trace):
     def product(self) -> Trace:
         """Value × gradient of every stage."""
         sites = (self.site(name) for name in self.sites)
-        made = tuple(ProductSite(site) for site in sites if isinstance(site, GradientSite))
-        return Trace(self.experiment, made, **self._where)
+        products = tuple(ProductSite(site) for site in sites if isinstance(site, GradientSite))
+        return Trace(self.experiment, products, **self._where)

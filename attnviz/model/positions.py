@@ -82,8 +82,8 @@ class PositionRow:
     @property
     def changes(self) -> Changes:
         """The record's own."""
-        found: Changes = self.record.changes
-        return found
+        changes: Changes = self.record.changes
+        return changes
 
 
 def row_of(position: Position) -> PositionRow:
@@ -179,25 +179,25 @@ class Turning:
 
     def __init__(self, frequencies: Floats, start: int, length: float, pairing: str) -> None:
         self._frequencies, self._start, self._length, self._pairing = frequencies, start, length, pairing
-        self._made = self._at(0)
+        self._turning = self._at(0)
 
     def up_to(self, end: int) -> tuple[Floats, Floats]:
         """The cosines and sines for `core.positions.rotate` at positions 0 to `end` - 1, perhaps more.
 
         Both (position, rotated feature), times `magnitude`, read-only.
         """
-        made = self._made
-        if len(made[0]) < end:
-            self._made = made = self._at(max(end, 2 * len(made[0])))
-        return made
+        known = self._turning
+        if len(known[0]) < end:
+            self._turning = known = self._at(max(end, 2 * len(known[0])))
+        return known
 
     def _at(self, end: int) -> tuple[Floats, Floats]:
         angles = rope_angles(np.arange(end) + self._start, self._frequencies)
         cos, sin = self._length * np.cos(angles), self._length * np.sin(angles)
-        made = turning(cos, sin, self._pairing)
-        for array in made:
+        both = turning(cos, sin, self._pairing)
+        for array in both:
             array.setflags(write=False)
-        return made
+        return both
 
 
 @lru_cache(maxsize=8)

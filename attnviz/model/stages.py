@@ -216,8 +216,8 @@ class Stage:
     @cached_property
     def letter(self) -> str:
         """Its letter in formulas: what its own one defines, or what another one calls it."""
-        made, is_defined, _how = self.formula.partition(" = ")
-        return made if is_defined else self.symbols[0] if self.symbols else self.formula.partition("[")[0]
+        defined, is_defined, _how = self.formula.partition(" = ")
+        return defined if is_defined else self.symbols[0] if self.symbols else self.formula.partition("[")[0]
 
     def input(self, slot: int, before: Iterable[str]) -> str:
         """The input of a slot in a trace that has the stages `before`; empty without one."""
@@ -1383,8 +1383,8 @@ def inputs(stage_id: str, present: tuple[str, ...]) -> tuple[str, ...]:
     """
     before = present[: present.index(stage_id)] if stage_id in present else present
     row = STAGE_BY_ID[stage_id]
-    found = (row.input(slot, before) for slot in range(len(row.reads)))
-    return tuple(source for source in found if source)
+    sources = (row.input(slot, before) for slot in range(len(row.reads)))
+    return tuple(source for source in sources if source)
 
 
 def result_of(present: tuple[str, ...]) -> str:

@@ -254,17 +254,17 @@ class SiteTrace:
 
     def mean(self, stage: str, *, keep: bool = True) -> AnyMatrix:
         """Mean of a stage over its heads, (rows, columns), float64, read-only; `keep` as of `matrix`."""
-        found = self._means.get(stage)
-        if found is None:
+        mean = self._means.get(stage)
+        if mean is None:
             n_rows, n_columns = self.shape(stage)[1:]
             if self._is_long(stage):
                 read = partial(self._mean_of, stage)
-                found = Matrix((n_rows, n_columns), np.dtype(np.float64), read, self.most_cells)
+                mean = Matrix((n_rows, n_columns), np.dtype(np.float64), read, self.most_cells)
             else:
-                found = self._mean_of(stage, slice(n_rows), slice(n_columns))
+                mean = self._mean_of(stage, slice(n_rows), slice(n_columns))
             if keep:
-                self._means[stage] = found
-        return found
+                self._means[stage] = mean
+        return mean
 
     def _mean_of(self, stage: str, rows: slice, columns: slice) -> Numbers:
         heads = range(self.shape(stage)[0])

@@ -109,12 +109,10 @@ def ablate(
     if other is not None:
         check_alike("other", experiment_of(given), experiment_of(other))
 
-    def job(on_engine: Engine) -> Effects:
+    def job(engine: Engine) -> Effects:
         begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)
-        passes = Passes(on_engine, experiment_of(given), begun.part(0.0, 0.5))
-        another = (
-            None if other is None else Passes(on_engine, experiment_of(other), begun.part(0.5, 1.0)).traces
-        )
+        passes = Passes(engine, experiment_of(given), begun.part(0.0, 0.5))
+        another = None if other is None else Passes(engine, experiment_of(other), begun.part(0.5, 1.0)).traces
         patches = _patches(passes.traces, another, stage, row)
         base, changes = passes.effects(target, patches, rest)
         effects: dict[str, list[float]] = {}

@@ -101,13 +101,13 @@ def circuit(
         raise FieldError("kind", kind, among(CIRCUIT_BY_ID))
     only = None if token is None else column_of(vocabulary.tokens, token, "token")
 
-    def job(on_engine: Engine) -> tuple[Pair, ...]:
+    def job(engine: Engine) -> tuple[Pair, ...]:
         chosen = at(experiment, site)
-        entry = operands_of(on_engine, experiment, at(experiment, chosen.inputs.embedded or site))
-        own = operands_of(on_engine, experiment, chosen)
-        last = operands_of(on_engine, experiment, at(experiment, names[-1]))
+        entry = operands_of(engine, experiment, at(experiment, chosen.inputs.embedded or site))
+        own = operands_of(engine, experiment, chosen)
+        last = operands_of(engine, experiment, at(experiment, names[-1]))
         first, second = CIRCUIT_BY_ID[kind].sides(
-            _Head(on_engine, vocabulary, chosen, entry, own, last, head, check)
+            _Head(engine, vocabulary, chosen, entry, own, last, head, check)
         )
         rows = range(len(first)) if only is None else [only]
         cells = _largest(first, second, np.asarray(rows), top, check)

@@ -73,25 +73,25 @@ def contributions(
     logit is no sum of parts.
     """
 
-    def job(on_engine: Engine) -> Contributions:
-        passes = Passes(on_engine, experiment_of(given), check)
+    def job(engine: Engine) -> Contributions:
+        passes = Passes(engine, experiment_of(given), check)
         last = passes.base[-1]
         columns = target.columns(passes.traces[-1])
-        operands = {s.place.name: _operands(on_engine, passes.experiment, s) for s in passes.base}
+        operands = {s.place.name: _operands(engine, passes.experiment, s) for s in passes.base}
         _check(passes, operands)
-        read = _Read(on_engine, operands[last.place.name], last, target.position, columns)
+        read = _Read(engine, operands[last.place.name], last, target.position, columns)
         own = [site for site in passes.base if site.place.stack == last.place.stack]
         heads, ffn, biases = {}, {}, read.bias
         for site in own:
             name = site.place.name
-            heads[name], bias = _of_heads(on_engine, site, operands[name], target.position, read.part)
+            heads[name], bias = _of_heads(engine, site, operands[name], target.position, read.part)
             biases += bias
             added = _added_by_ffn(site)
             if added:
-                ffn[name] = read.part(_row(on_engine, site, added, target.position))
+                ffn[name] = read.part(_row(engine, site, added, target.position))
         first = own[0].features.came_in()
-        start = read.part(_row(on_engine, own[0], first, target.position))
-        logit = target.read(on_engine, last, columns)
+        start = read.part(_row(engine, own[0], first, target.position))
+        logit = target.read(engine, last, columns)
         return Contributions(target, logit, start, heads, ffn, biases)
 
     return on_engine(given, job, engine, device)

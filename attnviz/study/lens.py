@@ -65,8 +65,8 @@ def logit_lens(
     Encoder layers are left out. Raises `FieldError` for a model without logits, or an unknown target.
     """
 
-    def job(on_engine: Engine) -> Lens:
-        passes = Passes(on_engine, experiment_of(given), check)
+    def job(engine: Engine) -> Lens:
+        passes = Passes(engine, experiment_of(given), check)
         last = passes.traces[-1]
         column = (target or Target(last.labels("vocabulary")[0])).columns(last)[0]
         progress = progress_of(check)
@@ -74,7 +74,7 @@ def logit_lens(
         readings = []
         for index, site in enumerate(own):
             progress.at(index / len(own))
-            readings.append(_read(on_engine, passes, site, norm, column, top))
+            readings.append(_read(engine, passes, site, norm, column, top))
         sites = tuple(site.place.name for site in own)
         tokens, probabilities, logits, ranks = (np.stack(parts) for parts in zip(*readings, strict=True))
         if target is None:

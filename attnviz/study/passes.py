@@ -89,9 +89,9 @@ def on_engine(
 ) -> Result:
     """Run a job on an engine whose memory holds `passes` passes of the experiment."""
 
-    def active(on_engine: Engine) -> Any:
-        with on_engine.active():
-            return job(on_engine)
+    def active(engine: Engine) -> Any:
+        with engine.active():
+            return job(engine)
 
     return execute_job(experiment_of(given), active, engine, device, passes)
 

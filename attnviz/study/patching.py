@@ -60,15 +60,15 @@ def patch(
     own, other = experiment_of(clean), experiment_of(corrupted)
     check_alike("corrupted", own, other)
 
-    def job(on_engine: Engine) -> Recovered:
+    def job(engine: Engine) -> Recovered:
         begun, rest = progress_of(check).part(0.0, FIRST_SHARE), progress_of(check).part(FIRST_SHARE, 1.0)
-        source = Passes(on_engine, own, begun.part(0.0, 0.5))
-        passes = Passes(on_engine, other, begun.part(0.5, 1.0))
+        source = Passes(engine, own, begun.part(0.0, 0.5))
+        passes = Passes(engine, other, begun.part(0.5, 1.0))
         patches, shapes = _patches(source.traces, passes.traces, stage, each_head)
         if not shapes:
             raise FieldError("stage", stage, must_be("a stage of the experiment"))
         aim = target or _answers(source.traces[-1], passes.traces[-1])
-        wanted = aim.read(on_engine, source.base[-1], aim.columns(source.traces[-1]))
+        wanted = aim.read(engine, source.base[-1], aim.columns(source.traces[-1]))
         corrupted_target, changes = passes.effects(aim, list(patches.values()), rest)
         values = {name: np.zeros(shape) for name, shape in shapes.items()}
         for (name, *at), change in zip(patches, changes, strict=True):
