@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from attnviz.errors import Message
 from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
 from attnviz.figures.fonts import broken, middle, number_font, text_font, widest
-from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
+from attnviz.figures.labelled import LABEL, above_cells, before_cells, draw_labelled, label_cells
 from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Slot
 from attnviz.figures.sheet import Drawing, Note, fitting
 from attnviz.figures.style import Style
@@ -28,9 +28,6 @@ from attnviz.model.spec.view import View
 from attnviz.model.stages import AXIS_NAMES, STAGE_BY_ID
 from attnviz.study.contrast.contrast import Contrast, Shown, contrast
 from attnviz.study.contrast.differences import differences
-
-if TYPE_CHECKING:
-    pass
 
 SIDE, MOST_CELL = 210.0, 30.0
 """Points of one map, and the most of one cell."""
@@ -128,16 +125,11 @@ def drawing_of(
     """
     layout = _fitted(contents, captions, style)
     label = style.label(LABEL)
-    n_down, n_across = contents[0].maps[0].values.shape
     font = text_font(heat.NAME_SIZE, bold=True)
 
     def draw(axes: Any) -> None:
         for index, (one, place) in enumerate(zip(contents, layout.places, strict=True)):
-            plot_w, plot_h = place.cells.plot_size(n_down, n_across)
-            rect = place.x, place.y, plot_w, plot_h
-            heat.draw_map(axes, one, one.maps[0], rect, place.cells, style.shades)
-            heat.across_labels(axes, one.across, place.x, place.y, place.cells, label)
-            heat.down_labels(axes, one.down, place.x, place.y, place.cells, label)
+            plot_w, plot_h = draw_labelled(axes, one, place, style.shades, label)
             for line, text in enumerate(layout.captions[index]):
                 y = middle(place.y - layout.above + (line + 0.5) * CAPTION, font)
                 at = place.x - before_cells(one, label), y
@@ -160,9 +152,9 @@ def _fitted(contents: tuple[Content, ...], captions: Names, style: Style) -> _La
     for columns in (3, 1):
         most = max(least, min(4 * MOST_CELL, TALLEST * style.room * columns / 3 / longest))
         placed = partial(_laid_out, contents, captions, style, columns)
-        widest = fitting(style.room, lambda side: placed(side).width, least, most)  # noqa: B023
-        if widest is not None:
-            return placed(widest)
+        side = fitting(style.room, lambda side: placed(side).width, least, most)  # noqa: B023
+        if side is not None:
+            return placed(side)
     raise style.too_narrow(placed(least).width)
 
 
@@ -174,12 +166,12 @@ def _laid_out(
     plot_w, plot_h = side * contents[0].maps[0].values.shape[1], side * contents[0].maps[0].values.shape[0]
     cells = [label_cells(one, side, label) for one in contents]
     starts = [before_cells(one, label) for one in contents]
-    named = tuple(
+    lines = tuple(
         tuple(broken(caption, font, max(LEAST_CAPTION, before + plot_w)))
         for caption, before in zip(captions, starts, strict=True)
     )
     above = max(above_cells(one, cell, label) for one, cell in zip(contents, cells, strict=True))
-    above += max(map(len, named)) * CAPTION
+    above += max(map(len, lines)) * CAPTION
     places, right, x = [], 0.0, MARGIN
     for index, (one, cell) in enumerate(zip(contents, cells, strict=True)):
         row, column = divmod(index, columns)
@@ -188,12 +180,12 @@ def _laid_out(
         places.append(Slot(left, row * (above + max(plot_h, LEAST_BAR) + COLUMN_GAP) + above, cell))
         slant = widest(one.across.labels, text_font(label)) * math.sqrt(0.5)
         across = max(
-            plot_w + (slant if cell.across_angle == 45 else 0.0), widest(named[index], font) - starts[index]
+            plot_w + (slant if cell.across_angle == 45 else 0.0), widest(lines[index], font) - starts[index]
         )
         beside = plot_w + _bar_width(one.scale) if index and style.bar else 0.0
         right = max(right, left + max(across, beside) + MARGIN)
         x = left + max(across, beside) + COLUMN_GAP
-    return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places), named, above)
+    return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places), lines, above)
 
 
 def _bar_width(scale: Scale) -> float:

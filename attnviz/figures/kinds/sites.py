@@ -14,7 +14,7 @@ from attnviz.errors import FieldError, listed, must_be
 from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Head, Scale, SharedEnds, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest
-from attnviz.figures.labelled import LABEL, above_cells, before_cells, label_cells
+from attnviz.figures.labelled import LABEL, above_cells, before_cells, draw_labelled, label_cells
 from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Cells, Slot
 from attnviz.figures.sheet import Drawing, fitting
 from attnviz.figures.style import Style
@@ -188,11 +188,7 @@ def paint(axes: Any, shown: AllSites, layout: Layout, shades: Shades) -> None:
 
 
 def _draw_site(axes: Any, one: SiteMap, slot: Slot, label: float, shades: Shades) -> None:
-    matrix = one.content.maps[0]
-    plot_w, plot_h = slot.cells.plot_size(*matrix.values.shape)
-    heat.draw_map(axes, one.content, matrix, (slot.x, slot.y, plot_w, plot_h), slot.cells, shades)
-    heat.across_labels(axes, one.content.across, slot.x, slot.y, slot.cells, label)
-    heat.down_labels(axes, one.content.down, slot.x, slot.y, slot.cells, label)
+    plot_w, plot_h = draw_labelled(axes, one.content, slot, shades, label)
     above = slot.y - above_cells(one.content, slot.cells, label)
     heat.axis_name(axes, one.content.across, slot.x + plot_w / 2, above, 0, shades)
     left = slot.x - before_cells(one.content, label) + NAME / 2
