@@ -47,10 +47,10 @@ def path(*parts: str) -> Path:
     Raises:
         FileNotFoundError: the file or folder does not exist.
     """
-    found = root().joinpath(*parts)
-    if not found.exists():
+    file = root().joinpath(*parts)
+    if not file.exists():
         raise FileNotFoundError(f"attnviz has no resource {'/'.join(parts)} in {root()}")
-    return found
+    return file
 
 
 def font_files() -> tuple[Path, ...]:

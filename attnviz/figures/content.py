@@ -76,11 +76,11 @@ class Scale:
     def positions(self, values: AnyMatrix, blocked: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
         """Positions 0..1 of a matrix on the colour map; "row" measures each row by itself."""
         ends = self.low, self.high
-        found = [
+        parts = [
             normalise(window, self.range_id, ends, self.signed, None if blocked is None else blocked[rows])
             for rows, window in windows(values)
         ]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def named(self, quantity: str) -> str:
         """Name of the colour bar: the quantity and the range."""
@@ -179,10 +179,16 @@ def content(
         quantity=site.called(stage),
         formula=stage_formula(site.experiment, stage) if site.quantity == "value" else "",
         maps=tuple(
-            _map(site.matrix(stage, one), row, number, scale, _hidden(site, stage, one), turned, edited)
+            _map(
+                site.matrix(stage, one),
+                row,
+                site.head_and_token(stage, one)[0],
+                scale,
+                _hidden(site, stage, one),
+                turned,
+                edited_cells(site.experiment, stage, one),
+            )
             for one in heads
-            for edited in (edited_cells(site.experiment, stage, one),)
-            for number in site.head_and_token(stage, one)[:1]
         ),
         down=on_columns if turned else on_rows,
         across=on_rows if turned else on_columns,

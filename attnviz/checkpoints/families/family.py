@@ -44,7 +44,7 @@ AS_MISSING: Any = object()
 class Key:
     """One key of `config.json` that changes numbers: its valid values, and its default.
 
-    `legal` describes `is_legal` in words. A value that this program cannot compute with is invalid, so a
+    `requirement` says `is_legal` in words. A value that this program cannot compute with is invalid, so a
     configuration with it raises an error rather than being computed wrongly. `null` is the meaning of null if
     it is not the default: no window, no cap.
     """

@@ -95,7 +95,7 @@ class ArchitectureCanvas(QWidget):
         for name, site_map in self.maps.items():
             site_map.setVisible(name in names)
         for entry in entries:
-            (self.maps.get(entry.name) or self._made(entry.name)).set_content(entry.content)
+            (self.maps.get(entry.name) or self._new_map(entry.name)).set_content(entry.content)
         self._lay_out()
 
     def set_chosen(self, name: str) -> None:
@@ -147,7 +147,7 @@ class ArchitectureCanvas(QWidget):
         self._paint_memory(painter, self._arranged.places)
         painter.end()
 
-    def _made(self, name: str) -> SiteMap:
+    def _new_map(self, name: str) -> SiteMap:
         site_map = SiteMap(name, self)
         site_map.apply_theme(self._theme)
         site_map.site_hovered.connect(self.site_hovered)

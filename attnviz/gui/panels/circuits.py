@@ -121,10 +121,10 @@ def explained(pair: Pair, kind: str, row: int) -> Explanation:
 
     first, second = isolated(visible(pair.first)), isolated(visible(pair.second))
     name: Pieces = (Text(f"{first} → {second}"),)
-    says = words(_(NOTES[kind]).format(first=first, second=second))
+    meaning = words(_(NOTES[kind]).format(first=first, second=second))
     steps = (words(f"Σ {one} · {other}"), (Series(len(order), item),))
     line = Line(name, steps, pair.value, float(left @ right))
-    note = replace(line, name=(), steps=(), notes=(says,))
+    note = replace(line, name=(), steps=(), notes=(meaning,))
     return Explanation(Cell("weights", row, 0), f"{first} → {second}", (line, note))
 
 

@@ -49,7 +49,7 @@ class Start(QObject):
     @Slot()
     def show(self) -> None:
         """Show the page, with the focus where Space plays, Esc leaves and a slash searches."""
-        page = self.page or self._made()
+        page = self.page or self._new_page()
         settings = self._services.settings
         page.begin(settings.recent(), settings["start"])
         self._show_progress(page)
@@ -90,7 +90,7 @@ class Start(QObject):
             self.page.raise_()  # another arrangement of this width puts its panels on top
         return False
 
-    def _made(self) -> StartPage:
+    def _new_page(self) -> StartPage:
         from attnviz.gui.start.page import StartPage
 
         window, documents = self._window, self._services.documents

@@ -141,7 +141,7 @@ def _step(lines: Lines, common: dict[str, str], panels: PanelNames | None) -> St
     words = dict(_words(section) for section in _sections(rest[first:], "## "))
     if not words:
         raise InputError(_at(number, Message("A step must have a heading ## language: title.")))
-    return _made(id_, draft, words, number)
+    return _step_of(id_, draft, words, number)
 
 
 _LINES = ("changes", "light", "cover", "choose", "holds", "cures")
@@ -166,7 +166,7 @@ def _at(number: int, problem: Message) -> Message:
     return Message("Line {n}: {problem}", n=number, problem=problem)
 
 
-def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int) -> Step:
+def _step_of(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int) -> Step:
     if "preset" not in draft:
         raise InputError(
             _at(number, missing("preset", must_be("the preset that the step begins with")).message)

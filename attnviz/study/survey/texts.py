@@ -42,7 +42,7 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
     Raises `InputError`: one sentence with the line or with the file of a folder, and `OSError`.
     """
     try:
-        texts = numbered(_found(Path(path)))
+        texts = numbered(_texts_in(Path(path)))
     except UnicodeDecodeError:
         raise InputError(Message("The texts must be in UTF-8; got other bytes.")) from None
     if not texts:
@@ -50,7 +50,7 @@ def read_texts(path: str | Path) -> tuple[Text, ...]:
     return texts
 
 
-def _found(place: Path) -> Iterable[str]:
+def _texts_in(place: Path) -> Iterable[str]:
     if place.is_dir():
         return map(_whole, sorted(place.glob("*.txt")))
     lines = _lines(place)

@@ -100,8 +100,8 @@ class ErrorTable(QWidget):
         self._show("output", _("output"), (output.greatest[0], output.rms[0]), following)
         errors = decoded.next_errors
         if errors is not None:
-            found_next = errors.greatest[index], errors.rms[index]
-            self._show("next", _("probabilities"), found_next, following)
+            greatest_and_rms = errors.greatest[index], errors.rms[index]
+            self._show("next", _("probabilities"), greatest_and_rms, following)
 
     def clear(self) -> None:
         """Show no numbers."""

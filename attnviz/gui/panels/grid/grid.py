@@ -307,7 +307,7 @@ class GridPanel(Panel):
         if matching:
             return dict.fromkeys(matching, 1.0)
         if self.controls.sought:
-            return {place: max(one.weight, 0.0) for place, one in self._found().items()}
+            return {place: max(one.weight, 0.0) for place, one in self._best_of_heads().items()}
         if self.store.document.view.grid.frames == EFFECT:
             return self._supports()
         return self._scores()
@@ -345,7 +345,7 @@ class GridPanel(Panel):
             (site, head, -float(change)) for site, values in changes for head, change in enumerate(values)
         )
 
-    def _found(self) -> dict[Place, Found]:
+    def _best_of_heads(self) -> dict[Place, Found]:
         """The findings of the latest search that has any."""
         return self.heads.placed((one.site, one.head, one) for one in self._search.result or ())
 
@@ -366,7 +366,6 @@ class GridPanel(Panel):
     def _say(self, place: Place | None) -> None:
         """The place, the key with most of the weight and the score of one head, or what the grid does."""
         tile, trace = None if place is None else self.tiles.get(place), self._trace
-        sentence = ""
         if self.controls.sought:
             sentence = self._said_found(place)
         elif trace is not None and self.store.document.view.grid.frames == EFFECT:
@@ -404,7 +403,7 @@ class GridPanel(Panel):
 
     def _said_found(self, place: Place | None) -> str:
         """The searched weight of one head, else the greatest of all; or the heads of the searched name."""
-        matching, best_of = self._matching(), self._found()
+        matching, best_of = self._matching(), self._best_of_heads()
         if matching:
             chosen = [matching[place]] if place in matching else list(matching.values())
             return enumerated([self._title(*one) for one in chosen[:MOST_NAMED]])

@@ -110,7 +110,7 @@ class ByHand(QWidget):
         self._operation.set_value("set")
 
     def _show_edit(self, site: SiteTrace, cell: Cell) -> None:
-        edit = self._found()
+        edit = self._edit_here()
         self._remove.setVisible(edit is not None)
         if edit is not None:
             self._operation.set_value(edit.operation)
@@ -140,7 +140,7 @@ class ByHand(QWidget):
         column = cell.column if extent == "cell" else None
         return Edit(cell.stage, cell.row, value, operation, head, column)
 
-    def _found(self) -> Edit | None:
+    def _edit_here(self) -> Edit | None:
         """The edit of the chosen extent."""
         if self._cell is None:
             return None
@@ -164,7 +164,7 @@ class ByHand(QWidget):
         cell = self._present
         if cell is None:
             return
-        if self._found() is None:
+        if self._edit_here() is None:
             self._show_edit(self._store.shown_site, cell)
             return
         stands = Reading(self._store.shown_site).number(cell)
@@ -179,6 +179,6 @@ class ByHand(QWidget):
 
     @Slot()
     def _on_remove(self) -> None:
-        edit = self._found()
+        edit = self._edit_here()
         if edit is not None:
             self._store.edit_here(take_edit, edit)

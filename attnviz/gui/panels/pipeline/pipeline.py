@@ -232,7 +232,7 @@ class PipelinePanel(Panel):
         self._tiles[index].set_stages(run)
         return Place.of(self._tiles[index], self._tile_steps[index], TILE_WIDTH, TILE_WIDTH)
 
-    def _made(self, stage: str) -> Thumbnail:
+    def _add_thumbnail(self, stage: str) -> None:
         thumbnail = Thumbnail(SIDE, self._strip, widest=CAPTION)
         thumbnail.setObjectName(f"stage_{stage}")
         thumbnail.setProperty("stage", stage)
@@ -245,7 +245,6 @@ class PipelinePanel(Panel):
         self._steps[stage] = Step(SIDE, self._strip)
         self._steps[stage].apply_theme(self.theme)
         self._steps[stage].hide()
-        return thumbnail
 
     def _paint(self, site: SiteTrace) -> None:
         view = self.store.document.view
@@ -254,7 +253,7 @@ class PipelinePanel(Panel):
             self._stages, self._unfolded = site.stages, frozenset()
             for stage in site.stages:
                 if stage not in self._thumbnails:
-                    self._made(stage)
+                    self._add_thumbnail(stage)
         self._say(site)
         self._arrange()
         for stage in self._shown:

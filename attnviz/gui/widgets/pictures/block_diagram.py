@@ -158,7 +158,7 @@ class BlockDiagram(QWidget):
         """Show a box for each of these; others wait hidden."""
         for stage in stages:
             if stage not in self._all:
-                self._all[stage] = self._made(stage, hues[stage])
+                self._all[stage] = self._new_box(stage, hues[stage])
         self._stages = stages
         for stage, box in self._all.items():
             box.setVisible(stage in stages)
@@ -259,7 +259,7 @@ class BlockDiagram(QWidget):
         fitting = range(int(min(HIGHEST, across)), LOWEST, -1)
         return next((size for size in fitting if _turned_length(placed, size) <= room.height()), LOWEST)
 
-    def _made(self, stage: str, hue: str) -> StageBox:
+    def _new_box(self, stage: str, hue: str) -> StageBox:
         box = StageBox(stage, hue, self)
         box.apply_theme(self._theme)
         box.clicked.connect(self._on_clicked)

@@ -90,7 +90,7 @@ class NextPanel(DecodingPart):
         decoded = self.decoded
         self._cells.decoded, self._cells.index = decoded, self.step
         self._empty.setText(self.why_empty)
-        rows = [] if decoded is None else self._found(decoded)
+        rows = [] if decoded is None else self._likeliest(decoded)
         self._scroll.setVisible(bool(rows))
         self._empty.setVisible(not rows)
         self._rows.set_rows(rows, shows_after=any(row.after != row.probability for row in rows))
@@ -108,7 +108,7 @@ class NextPanel(DecodingPart):
         chosen = next((place for place, row in enumerate(self._rows.rows) if row.is_chosen), 0)
         self._scroll.ensureVisible(0, int(self._rows.row_rect(chosen).center().y()), 0, 20)
 
-    def _found(self, decoded: Decoded) -> list[NextRow]:
+    def _likeliest(self, decoded: Decoded) -> list[NextRow]:
         """The rows of the present step; the line below says the rest, or why no rows exist."""
         step, experiment = decoded.decoding.steps[self.step], self.store.experiment
         try:
