@@ -11,7 +11,7 @@ from attnviz.core.shades import Shades
 from attnviz.core.text import number
 from attnviz.figures.content import Scale
 from attnviz.figures.fonts import middle, number_font, text_font, widest, width
-from attnviz.figures.layout import GAP, NAME
+from attnviz.figures.layout import BAR, GAP, NAME
 from attnviz.figures.palette import colors
 from attnviz.i18n import _
 
@@ -33,6 +33,12 @@ def ticks(scale: Scale) -> tuple[Tick, ...]:
     values = _log_ticks(scale) if scale.range_id == "log" else _linear_ticks(scale.low, scale.high)
     positions = scale.positions(np.array([values], dtype=np.float64))[0]
     return tuple((float(at), _short(value)) for at, value in zip(positions, values, strict=True))
+
+
+def room_beside(scale: Scale) -> float:
+    """Points beside a map that a bar takes with its gap, its ticks and its name."""
+    numbers = widest(tuple(text for _at, text in ticks(scale)), number_font(TICK_SIZE))
+    return 2 * GAP + BAR + GAP + numbers + NAME
 
 
 def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:

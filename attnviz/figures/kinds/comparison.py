@@ -17,9 +17,9 @@ from attnviz.core.text import elide, number, visible
 from attnviz.errors import Message
 from attnviz.figures import bar, heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side, side_color
-from attnviz.figures.fonts import broken, middle, number_font, text_font, widest
+from attnviz.figures.fonts import broken, middle, text_font, widest
 from attnviz.figures.labelled import LABEL, above_cells, before_cells, draw_labelled, label_cells
-from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, NAME, TALLEST, Slot
+from attnviz.figures.layout import BAR, GAP, LEAST_BAR, LEAST_MAP, MARGIN, TALLEST, Slot
 from attnviz.figures.sheet import Drawing, Note, fitting
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -182,16 +182,10 @@ def _laid_out(
         across = max(
             plot_w + (slant if cell.across_angle == 45 else 0.0), widest(lines[index], font) - starts[index]
         )
-        beside = plot_w + _bar_width(one.scale) if index and style.bar else 0.0
+        beside = plot_w + bar.room_beside(one.scale) if index and style.bar else 0.0
         right = max(right, left + max(across, beside) + MARGIN)
         x = left + max(across, beside) + COLUMN_GAP
     return _Layout(right, places[-1].y + max(plot_h, LEAST_BAR), tuple(places), lines, above)
-
-
-def _bar_width(scale: Scale) -> float:
-    """Points of a colour bar with its ticks."""
-    ticks = widest(tuple(text for _at, text in bar.ticks(scale)), number_font(bar.TICK_SIZE))
-    return 2 * GAP + BAR + GAP + ticks + NAME
 
 
 def _notes(contrast: Contrast, contents: tuple[Content, Content, Content]) -> tuple[Note, ...]:

@@ -12,7 +12,7 @@ from attnviz.figures import bar, heat
 from attnviz.figures.content import Content, Scale, content
 from attnviz.figures.fonts import middle, number_font, text_font, widest
 from attnviz.figures.kinds.sites import shared_stages
-from attnviz.figures.layout import BAR, GAP, LEAST_BAR, MARGIN, NAME
+from attnviz.figures.layout import BAR, GAP, LEAST_BAR, MARGIN
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -46,7 +46,7 @@ def draw_layers(subject: Subject, style: Style) -> Drawing:
     grid = _grid(subject, stage, style)
     label_font = text_font(heat.NAME_SIZE)
     left = MARGIN + widest(grid.names, label_font) + GAP
-    after = _bar_width(grid.scale) if style.bar else 0.0
+    after = bar.room_beside(grid.scale) if style.bar else 0.0
     columns = max(map(len, grid.rows))
     room = NATURAL if style.room is None else style.room - left - after - MARGIN
     side = min(LARGEST, room / columns - SPACE)
@@ -100,11 +100,6 @@ def _grid(subject: Subject, stage: str, style: Style) -> _Grid:
         for name in trace.sites
     )
     return _Grid(tuple(site_label(trace.experiment, name) for name in trace.sites), rows, scale)
-
-
-def _bar_width(scale: Scale) -> float:
-    ticks = widest(tuple(text for _at, text in bar.ticks(scale)), number_font(bar.TICK_SIZE))
-    return 2 * GAP + BAR + GAP + ticks + NAME
 
 
 def _notes(grid: _Grid) -> tuple[tuple[str, str], ...]:
