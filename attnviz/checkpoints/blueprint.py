@@ -168,13 +168,13 @@ def _check_layers(sizes: Sizes, checkpoint: Checkpoint) -> None:
 QUANTISATION_KEYS = ("quantization_config", "quantization")
 """The configuration's keys that describe a quantisation; MLX writes the second one."""
 
-TITLES = {"gptq": "GPTQ", "awq": "AWQ", "fp8": "FP8", "mxfp4": "MXFP4", "hqq": "HQQ", "aqlm": "AQLM"}
+METHOD_TITLES = {"gptq": "GPTQ", "awq": "AWQ", "fp8": "FP8", "mxfp4": "MXFP4", "hqq": "HQQ", "aqlm": "AQLM"}
 """The titles of methods whose names are abbreviations."""
 
-_BUFFERS = (*FLOATS, "BOOL", "I64")
+_FULL_OR_TABLE = (*FLOATS, "BOOL", "I64")
 """Types of weights in full precision, and of tables beside them."""
 
-_PARTS = re.compile(r"\.(qweight|qzeros|absmax|weight_packed)$")
+_QUANTISED_PARTS = re.compile(r"\.(qweight|qzeros|absmax|weight_packed)$")
 """Ends of the names of what quantised weights consist of."""
 
 
@@ -182,7 +182,7 @@ def check_full_precision(checkpoint: Checkpoint) -> None:
     """Raise `CheckpointError` for quantised weights: the method, and what is read instead."""
     tensors = checkpoint.tensors.values()
     key = next((one for one in QUANTISATION_KEYS if checkpoint.config.get(one)), None)
-    if key is not None and any(one.dtype not in _BUFFERS for one in tensors):
+    if key is not None and any(one.dtype not in _FULL_OR_TABLE for one in tensors):
         value = checkpoint.config[key]
         missing = must_be(
             "missing: weights quantised by {method} are not read, those in 16 or 32 bits and GGUF files are",
@@ -196,10 +196,10 @@ def check_full_precision(checkpoint: Checkpoint) -> None:
 
 
 def _is_part(tensor: StoredTensor) -> bool:
-    return bool(_PARTS.search(tensor.name)) or tensor.dtype.startswith(("F8", "F4"))
+    return bool(_QUANTISED_PARTS.search(tensor.name)) or tensor.dtype.startswith(("F8", "F4"))
 
 
 def _method(value: Any) -> Message:
     named = value.get("quant_method") if isinstance(value, dict) else None
     method = named if isinstance(named, str) else "MLX"
-    return verbatim(TITLES.get(method, method)[:40])
+    return verbatim(METHOD_TITLES.get(method, method)[:40])

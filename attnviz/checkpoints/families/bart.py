@@ -94,8 +94,8 @@ def _attention(stem: str, place: str) -> tuple[Tensor, ...]:
     )
 
 
-def _feed_forward(stem: str, place: str, hidden: str) -> tuple[Tensor, ...]:
-    """The second half of a layer: its two maps, and the norm after the sum."""
+def feed_forward(stem: str, place: str, hidden: str) -> tuple[Tensor, ...]:
+    """The second half of a layer: its two maps, and its norm, which comes after the sum here."""
     inside = f"{place}block.feed_forward."
     return (
         *linear(stem + "fc1", inside + "up", (hidden, "d")),
@@ -108,12 +108,12 @@ SHARED = (
     Tensor("model.shared.weight", "vocabulary.embedding", ("vocabulary", "d")),
     *_attention(_IN + "self_attn", "encoder."),
     *norm(_IN + "self_attn_layer_norm", "encoder.block.norm_1"),
-    *_feed_forward(_IN, "encoder.", "encoder_hidden"),
+    *feed_forward(_IN, "encoder.", "encoder_hidden"),
     *_attention(_OUT + "self_attn", ""),
     *norm(_OUT + "self_attn_layer_norm", "block.norm_1"),
     *_attention(_OUT + "encoder_attn", "cross."),
     *norm(_OUT + "encoder_attn_layer_norm", "cross.block.norm_1"),
-    *_feed_forward(_OUT, "cross.", "hidden"),
+    *feed_forward(_OUT, "cross.", "hidden"),
     Tensor("final_logits_bias", "vocabulary.bias", (1, "vocabulary")),
     Tensor("lm_head.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )

@@ -6,7 +6,7 @@ arXiv:2212.04356; keys and names as in `transformers`, models/whisper.
 
 from __future__ import annotations
 
-from attnviz.checkpoints.families.bart import EPS, SHARED_KEYS, bart_heads
+from attnviz.checkpoints.families.bart import EPS, SHARED_KEYS, bart_heads, feed_forward
 from attnviz.checkpoints.families.family import (
     ACTIVATIONS,
     Around,
@@ -69,16 +69,6 @@ def _attention(stem: str, place: str) -> tuple[Tensor, ...]:
     )
 
 
-def _feed_forward(stem: str, place: str, hidden: str) -> tuple[Tensor, ...]:
-    """The second half of a layer: its two maps and its norm."""
-    inside = f"{place}block.feed_forward."
-    return (
-        *linear(stem + "fc1", inside + "up", (hidden, "d")),
-        *linear(stem + "fc2", inside + "down", ("d", hidden)),
-        *norm(stem + "final_layer_norm", f"{place}block.norm_2"),
-    )
-
-
 def _convolution(stem: str, place: str, channels: str) -> tuple[Tensor, ...]:
     """A convolution of width 3 over time."""
     return (
@@ -92,13 +82,13 @@ TENSORS = (
     *_convolution("model.encoder.conv2", "wide", "d"),
     Tensor("model.encoder.embed_positions.weight", "encoder.0.position.table", ("frames", "d")),
     *_attention(_IN + "self_attn", "encoder."),
-    *_feed_forward(_IN, "encoder.", "encoder_hidden"),
+    *feed_forward(_IN, "encoder.", "encoder_hidden"),
     *norm("model.encoder.layer_norm", "encoder_norm"),
     Tensor("model.decoder.embed_tokens.weight", "vocabulary.embedding", ("vocabulary", "d")),
     Tensor("model.decoder.embed_positions.weight", "position.table", ("positions", "d")),
     *_attention(_OUT + "self_attn", ""),
     *_attention(_OUT + "encoder_attn", "cross."),
-    *_feed_forward(_OUT, "cross.", "hidden"),
+    *feed_forward(_OUT, "cross.", "hidden"),
     *norm("model.decoder.layer_norm", "final_norm"),
     Tensor("proj_out.weight", "vocabulary.unembedding", ("vocabulary", "d"), transposed, is_untied),
 )
