@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from attnviz.i18n import N_
 from attnviz.operations.activation import Activated
@@ -60,7 +60,6 @@ Lane = Literal["above", "middle", "below"]
 Slot = tuple[str, ...] | Phase
 """The possible stages of one input; a phase stands for all of its stages."""
 
-PHASES: tuple[Phase, ...] = get_args(Phase)
 OF_LAYER: tuple[Phase, ...] = ("block", "read-out")
 """Phases of a layer around its mixer."""
 

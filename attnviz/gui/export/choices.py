@@ -73,8 +73,8 @@ class ChoiceRow:
     def value(self, source: Source, at: At, kept: str = "") -> str:
         """The value that is chosen at first: `kept`, that of the view, or the weights, if it is offered."""
         values = [value for value, _label in self.items(source, at)]
-        found = kept if kept in values else self.present(source, at)
-        return found if found in values or not values else at.site.raw_map
+        wanted = kept if kept in values else self.present(source, at)
+        return wanted if wanted in values or not values else at.site.raw_map
 
 
 def _sites(source: Source, at: At) -> Items:

@@ -196,18 +196,18 @@ class Documents(QObject):
         """
 
         def job(token: CancelToken) -> tuple[Document, Stamp | None]:
-            found = stamped(path, lambda: load(path, token.progress.at, checkpoint=checkpoint))
-            load_tokenizer(found[0].experiment)  # not in the window's thread
-            return found
+            read = stamped(path, lambda: load(path, token.progress.at, checkpoint=checkpoint))
+            load_tokenizer(read[0].experiment)  # not in the window's thread
+            return read
 
         def failed(error: BaseException) -> None:
             missing = error.__cause__
             if not isinstance(missing, CheckpointMissing):
                 self._on_failed(error)
                 return
-            found = self._ask_checkpoint(missing)
-            if found is not None:
-                self._load(path, done, found)
+            model = self._ask_checkpoint(missing)
+            if model is not None:
+                self._load(path, done, model)
 
         self._scheduler.submit(job, done, failed, key="file")
 

@@ -30,12 +30,12 @@ def figure(kind: str, source: Source, choice: Choice, check: Check) -> Made:
         text = contrast_csv(contrast_of(subject), check).encode("utf-8-sig", "backslashreplace")
         return as_text(text, f".{CSV}", record_of(subject.document(source.document)))
     said: list[Message] = []
-    made = figure_of(kind, subject, style, said.append)
+    drawing = figure_of(kind, subject, style, said.append)
     check()
-    plain = figure_bytes(made, choice.format, dpi=style.dpi)
+    plain = figure_bytes(drawing, choice.format, dpi=style.dpi)
     check()
     is_png = choice.format == "png"
-    shown = plain if is_png else figure_bytes(made, "png", dpi=max(LEAST_DPI, PREVIEW_DPI))
+    shown = plain if is_png else figure_bytes(drawing, "png", dpi=max(LEAST_DPI, PREVIEW_DPI))
     record = record_of(subject.document(source.document))
     return Made((carrying(plain, f".{choice.format}", record),), shown, said=tuple(said))
 

@@ -52,12 +52,12 @@ def lesson(source: Source, choice: Choice, check: Check) -> Made:
     """The open lesson, with the numbers of every step, in the language of the window."""
     one, language, is_slides = source.lesson, current_language(), choice.text("slides") == "on"
     assert one is not None
-    made = sheets(one, language, load_preset, execute, check)
-    paper = lesson_paper(one, language, made, is_slides=is_slides)
+    steps = sheets(one, language, load_preset, execute, check)
+    paper = lesson_paper(one, language, steps, is_slides=is_slides)
     data = paper.pdf
     if choice.format == "html":
-        data = lesson_page(one, language, made, font_rules, is_slides=is_slides).encode("utf-8")
-    record = record_of(first_document(one, language, made))
+        data = lesson_page(one, language, steps, font_rules, is_slides=is_slides).encode("utf-8")
+    record = record_of(first_document(one, language, steps))
     return Made((carrying(data, f".{choice.format}", record),), Leaves.of(paper.pages))
 
 
@@ -66,7 +66,9 @@ def why_no_lesson(source: Source) -> Message | None:
     return None if source.lesson is not None else Message("Open a lesson in Learn first.")
 
 
-def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_slides: bool = False) -> Paper:
+def lesson_paper(
+    lesson: Lesson, language: str, steps: tuple[Sheet, ...], *, is_slides: bool = False
+) -> Paper:
     """A lesson on paper: A4, or slides of 16:9."""
     if QGuiApplication.instance() is None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -84,7 +86,7 @@ def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_s
     across = QPageLayout.Orientation.Portrait
     size = _WIDE if is_slides else _A4
     writer.setPageLayout(QPageLayout(size, across, margins, QPageLayout.Unit.Millimeter))
-    document = _document(lesson, language, made, writer, is_slides)
+    document = _document(lesson, language, steps, writer, is_slides)
     document.print_(writer)
     buffer.close()
     return Paper(bytes(buffer.data().data()), _pictures(document, writer.pageLayout()))
@@ -93,7 +95,7 @@ def lesson_paper(lesson: Lesson, language: str, made: tuple[Sheet, ...], *, is_s
 def _pictures(document: QTextDocument, layout: QPageLayout) -> tuple[bytes, ...]:
     """The pages as they are printed."""
     whole, room = layout.fullRectPixels(_DPI), layout.paintRectPixels(_DPI)
-    found = []
+    pages = []
     for page in range(document.pageCount()):
         image = QImage(whole.size(), QImage.Format.Format_RGB32)
         image.fill(Qt.GlobalColor.white)
@@ -104,12 +106,12 @@ def _pictures(document: QTextDocument, layout: QPageLayout) -> tuple[bytes, ...]
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         image.save(buffer, "PNG")  # type: ignore[call-overload]
-        found.append(bytes(buffer.data().data()))
-    return tuple(found)
+        pages.append(bytes(buffer.data().data()))
+    return tuple(pages)
 
 
 def _document(
-    lesson: Lesson, language: str, made: tuple[Sheet, ...], writer: QPdfWriter, is_slides: bool
+    lesson: Lesson, language: str, steps: tuple[Sheet, ...], writer: QPdfWriter, is_slides: bool
 ) -> QTextDocument:
     room = QSizeF(writer.pageLayout().paintRectPixels(_DPI).size())
     document = _empty(TEXT_PX, is_slides)
@@ -129,7 +131,7 @@ def _document(
     title, about = escape(lesson.title(language)), escape(lesson.about(language))
     head = f'<h1>{title}</h1><p class="about">{about}</p>'
     pages = []
-    for number, sheet in enumerate(made, 1):
+    for number, sheet in enumerate(steps, 1):
         page = (slide if is_slides else section)(sheet, number, picture, is_folded=False)
         px = _fitting(page, room) if is_slides else TEXT_PX
         style = f"{_break(number, is_slides)}; font-size: {px}px"
@@ -140,10 +142,10 @@ def _document(
 
 def _empty(px: int, is_slides: bool = True) -> QTextDocument:
     """A document without text, whose letters have `px` pixels."""
-    made = QTextDocument()
-    made.setDefaultFont(ui_font(px))
-    made.setDefaultStyleSheet(_SHEET + (_SLIDE_SHEET if is_slides else ""))
-    return made
+    document = QTextDocument()
+    document.setDefaultFont(ui_font(px))
+    document.setDefaultStyleSheet(_SHEET + (_SLIDE_SHEET if is_slides else ""))
+    return document
 
 
 def _fitting(page: str, room: QSizeF) -> int:

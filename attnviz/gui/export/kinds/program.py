@@ -20,13 +20,13 @@ def as_python(suffix: str, source: Source, choice: Choice, check: Check) -> Made
     The preview is its text, without the document that the file carries.
     """
     library = next(row for row in LIBRARIES if row.id == choice.format)
-    made = program(source.document, library)
+    script = program(source.document, library)
     check()
     record = record_of(source.document)
-    files = program_files(made, Path(f"attention{suffix}"), record)
-    text = made.text('Path(__file__).with_suffix(".npz")')
+    files = program_files(script, Path(f"attention{suffix}"), record)
+    text = script.text('Path(__file__).with_suffix(".npz")')
 
     def write(contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
-        return replace_files(program_files(made, path, record))
+        return replace_files(program_files(script, path, record))
 
     return Made(tuple(files.values()), shortened(text), text, write)

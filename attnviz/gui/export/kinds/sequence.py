@@ -29,12 +29,12 @@ MOVING = ("gif", "mp4")
 def sequence(source: Source, choice: Choice, check: Check) -> Made:
     """The files of a sequence, which carry the document."""
     progress, row = progress_of(check), _output(choice.format)
-    made = _sequence(source, choice, progress.part(0.0, FRAMES_SHARE))
+    film = _sequence(source, choice, progress.part(0.0, FRAMES_SHARE))
     record = record_of(choice.subject(source, check).document(source.document))
-    dpi = made.style.dpi if choice.text("dpi") else None
+    dpi = film.style.dpi if choice.text("dpi") else None
     rest, fps = progress.part(FRAMES_SHARE, 1.0), _fps(choice)
-    files = sequence_files(made, row, rest, fps=fps, dpi=dpi, record=record)
-    return Made(files, _leaves(made, fps), write=partial(_write, row), said=_said(made))
+    files = sequence_files(film, row, rest, fps=fps, dpi=dpi, record=record)
+    return Made(files, _leaves(film, fps), write=partial(_write, row), said=_said(film))
 
 
 def look(source: Source, choice: Choice, check: Check, index: int) -> Made:
@@ -42,35 +42,35 @@ def look(source: Source, choice: Choice, check: Check, index: int) -> Made:
     row, fps = _output(choice.format), _fps(choice)
     row.check_package()
     check_fps(fps)
-    made = _sequence(source, choice, progress_of(check))
-    leaves = _leaves(made, fps)
+    film = _sequence(source, choice, progress_of(check))
+    leaves = _leaves(film, fps)
     at = min(index, leaves.count - 1)
     leaves.drawn[at] = leaves.draw(at, check)
-    return Made((), leaves, said=_said(made))
+    return Made((), leaves, said=_said(film))
 
 
-def _leaves(made: Sequence, fps: float) -> Leaves:
+def _leaves(film: Sequence, fps: float) -> Leaves:
     def draw(index: int, check: Check) -> bytes:
         check()
-        return figure_bytes(made.figure(index), "png", dpi=MOVING_DPI)
+        return figure_bytes(film.figure(index), "png", dpi=MOVING_DPI)
 
-    return Leaves(len(made.frames), draw, fps)
+    return Leaves(len(film.frames), draw, fps)
 
 
-def _said(made: Sequence) -> tuple[Message, ...]:
-    return () if made.without is None else (made.without,)
+def _said(film: Sequence) -> tuple[Message, ...]:
+    return () if film.without is None else (film.without,)
 
 
 def _sequence(source: Source, choice: Choice, progress: Progress) -> Sequence:
     """The sequence; its frames are computed again only where a choice changes their numbers."""
     kind, style, over = choice.text("picture"), choice.style, over_of(choice)
     key = over, *(text for text in choice.texts if text[0] in CHOICE_BY_NAME and text[0] != "fps")
-    found = source.kept.get(key)
-    if found is None:
-        found = frames(over, choice.subject(source, progress), source.engines, progress, kind)
+    kept = source.kept.get(key)
+    if kept is None:
+        kept = frames(over, choice.subject(source, progress), source.engines, progress, kind)
         source.kept.clear()
-        source.kept[key] = found
-    return Sequence(cast(tuple[Frame, ...], found), kind, style)
+        source.kept[key] = kept
+    return Sequence(cast(tuple[Frame, ...], kept), kind, style)
 
 
 def _write(row: Output, contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:

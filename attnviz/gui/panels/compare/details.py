@@ -106,7 +106,7 @@ def _said(token: NextToken) -> str:
     return f"{isolated(visible(token.token))} A {_share_text(token.first)} B {_share_text(token.second)}"
 
 
-ROWS = 12
+MOST_CHANGES = 12
 ROW_HEIGHT = 24
 NUMBER_WIDTH = 50.0
 BAR_WIDTH = 72.0
@@ -238,7 +238,7 @@ class ChangeRows(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows = [ChangeRow(index) for index in range(ROWS)]
+        self._rows = [ChangeRow(index) for index in range(MOST_CHANGES)]
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from attnviz.core.progress import Progress
 from attnviz.model.trace import Trace
-from attnviz.study.heads import search as searching
-from attnviz.study.heads import tiles as making
 from attnviz.study.heads.search import Found, Wanted
-from attnviz.study.heads.tiles import Facts, Tile
+from attnviz.study.heads.search import search as search_in
+from attnviz.study.heads.tiles import Facts, Tile, facts_of
+from attnviz.study.heads.tiles import tiles as tiles_of
 
 if TYPE_CHECKING:
     from attnviz.study.ablation import Effects
@@ -32,7 +32,7 @@ class TilesAsked:
 
 def tiles(asked: TilesAsked, check: Progress) -> tuple[Tile, ...]:
     """The tiles of the heads."""
-    return making.tiles(asked.trace.site(asked.site), asked.stage, asked.side, asked.with_facts)
+    return tiles_of(asked.trace.site(asked.site), asked.stage, asked.side, asked.with_facts)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class FactsAsked:
 
 def facts(asked: FactsAsked, check: Progress) -> Facts:
     """The scores of the head, and the key that it attends to most."""
-    return making.facts_of(asked.trace.site(asked.site), asked.head)
+    return facts_of(asked.trace.site(asked.site), asked.head)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def search(asked: SearchAsked, check: Progress) -> tuple[Found, ...]:
     hits = list[Found]()
     for name in asked.trace.sites:
         check()
-        hits += searching.search(asked.trace.site(name), asked.wanted)
+        hits += search_in(asked.trace.site(name), asked.wanted)
     return tuple(hits)
 
 

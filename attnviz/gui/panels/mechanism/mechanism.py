@@ -81,7 +81,7 @@ class Folding:
 
 
 KEYS = "Ctrl F"
-_LEFT, _KEYS_ROOM = 28, 56
+_LEFT = 28
 _LENS = 5.0
 
 
