@@ -259,6 +259,12 @@ def written(path: str, write: Callable[[], object]) -> None:
         raise Named(message if is_named else about(path, message)) from None
 
 
+def show_share(share: float) -> None:
+    """Show the completed share of a job in a terminal, in the same place."""
+    if sys.stderr.isatty():
+        print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
+
+
 def notice(notice: Message) -> None:
     """Print a notice to standard error."""
     print(f"attnviz: {visible(notice.text())}", file=sys.stderr)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 
 from attnviz.cli.command import OUTPUT, Command, Condition
-from attnviz.cli.options import add_document, document, head, notice, number_option, recorded, written
+from attnviz.cli.options import (
+    add_document,
+    document,
+    head,
+    notice,
+    number_option,
+    recorded,
+    show_share,
+    written,
+)
 from attnviz.cli.picture import (
     OF_THE_PICTURE,
     add_gradient,
@@ -71,7 +79,7 @@ def run(options: Namespace) -> int:
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),
         lambda experiment, check: execute_decoding(experiment, None, *where, check),
     )
-    progress = Progress(never_cancelled, _report)
+    progress = Progress(never_cancelled, show_share)
     drawn_frames = frames(options.over, subject, engines, progress.part(0.0, 0.3), kind)
     sequence, record = Sequence(drawn_frames, kind, look), recorded(subject.document(known))
     sequence.figure(0)  # what cannot be drawn is an error of an option, not of the file
@@ -88,14 +96,8 @@ def run(options: Namespace) -> int:
             record=record,
         ),
     )
-    _report(1.0)
+    show_share(1.0)
     return 0
-
-
-def _report(share: float) -> None:
-    """Show the completed share in a terminal."""
-    if sys.stderr.isatty():
-        print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
 
 
 CONDITIONS = (

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from attnviz.cli.command import Command, Condition, Named, Refused
-from attnviz.cli.options import Count, print_table
+from attnviz.cli.options import Count, print_table, show_share
 from attnviz.core.head_scores import SCORES_OF_TEXT
 from attnviz.core.phrases import named
 from attnviz.core.text import number
@@ -96,15 +96,10 @@ def run(options: Namespace) -> int:
             where = Where(where.workers, 2 * needed)
         print(stated(needed, workers).text(), file=sys.stderr)
     try:
-        survey(plan, texts, options.output, where, Progress(never_cancelled, _show))
+        survey(plan, texts, options.output, where, Progress(never_cancelled, show_share))
     except OSError as error:
         raise Named(about(verbatim(options.output), message_of(error))) from None
     return 0
-
-
-def _show(share: float) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{share:4.0%}", end="\n" if share == 1.0 else "", file=sys.stderr, flush=True)
 
 
 def _sum_up(options: Namespace) -> int:

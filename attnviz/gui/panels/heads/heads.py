@@ -182,7 +182,7 @@ class HeadsPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        store.head_names.changed.connect(self._on_named)
+        store.head_names.changed.connect(self.retranslate)
         self._pictures: list[HeadPicture] = []
         self._order: HeadOrder = HEAD_ORDERS[0]
         self._shown: tuple[int, ...] = ()
@@ -270,7 +270,9 @@ class HeadsPanel(Panel):
         if self.store.trace is not None:
             self._light(self.store.drawn_site)
 
+    @Slot()
     def retranslate(self) -> None:
+        """Write the captions again: the language is another one, or the name of a head."""
         if self.store.trace is not None:
             self._paint(self.store.drawn_site)
 
@@ -321,11 +323,6 @@ class HeadsPanel(Panel):
     def _named(self, site: SiteTrace, axis: str, head: int) -> str:
         """The name of a query head; empty without one."""
         return self.store.head_names.name(self.store.experiment, site.name, head) if axis == "head" else ""
-
-    @Slot()
-    def _on_named(self) -> None:
-        if self.store.trace is not None:
-            self._paint(self.store.drawn_site)
 
     def _arrange(self, site: SiteTrace) -> None:
         """Put the pictures in the chosen order; key/value heads keep that of their numbers."""
