@@ -491,7 +491,6 @@ ROW = """    Stage(
         "c · f(s ÷ c)",
         N_("recipe"),
         ("scores",),
-        "same_cell",
         symbols=("s",),
         wraps="{{op}}({{0}})",
         fold=9,

@@ -108,8 +108,7 @@ def _steps(site: Site, steps: int, itemsize: int) -> Estimate:
 
 def stored_maps(site: Site) -> int:
     """Number of (head, query, key) arrays that a run stores: those that a window does not follow from."""
-    made_by = (STAGE_BY_ID[stage].made_by for stage in score_stages(site))
-    return sum(operation is not None and bool(operation.statistics) for operation in made_by)
+    return sum(bool(STAGE_BY_ID[stage].made_by.statistics) for stage in score_stages(site))
 
 
 def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
