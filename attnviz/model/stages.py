@@ -91,6 +91,10 @@ def _of(path: str) -> Callable[[Site], int]:
     return of
 
 
+D_MODEL = _of("d_model")
+"""The width of the vectors that pass from layer to layer."""
+
+
 def _in_place(layer: Surroundings) -> str:
     return ""
 
@@ -146,7 +150,7 @@ class Stage:
     reads: tuple[Slot, ...]
     when: Callable[[Any], bool] = _always
     after: Callable[[Surroundings], str] = _in_place
-    width: Callable[[Site], int] = _of("d_model")
+    width: Callable[[Site], int] = D_MODEL
     hue: Hue = ""
     signed: bool = True
     has_sums: bool = False
