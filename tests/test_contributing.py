@@ -251,7 +251,9 @@ def _recipe(site: Site) -> Bias:
     return lambda heads, q, k: -factor * _logarithms(q, k) * np.ones((*heads.shape, 1, 1))
 
 
-def _pull_recipe(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+def _pull_recipe(
+    position: RecipePosition, g: Floats, q_positions: Ints, k_positions: Ints
+) -> tuple[str, Floats]:
     return "factor", -np.sum(g * _logarithms(q_positions, k_positions), keepdims=True).ravel()
 
 
@@ -491,7 +493,6 @@ ROW = """    Stage(
         "c · f(s ÷ c)",
         N_("recipe"),
         ("scores",),
-        "same_cell",
         symbols=("s",),
         wraps="{{op}}({{0}})",
         fold=9,

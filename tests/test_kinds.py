@@ -24,7 +24,6 @@ from attnviz.model.spec.positions import Position
 from attnviz.model.spec.rows import Row
 from attnviz.model.spec.scalings import Scaling
 from attnviz.model.spec.source import Table
-from attnviz.model.stages import STAGES, Rule
 
 PACKAGE = Path(attnviz.__file__).parent
 CLOSED_SETS = (Position, Scaling, Projection, Vectors, Sinks, Scale, Mask, Table, Row, Cache)
@@ -86,5 +85,4 @@ def test_every_kind_has_its_row_in_every_table_by_kind() -> None:
     assert {row.record for row in POSITIONS} == set(get_args(Position))
     assert {row.record for row in SCALINGS} == set(get_args(Scaling))
     assert {row.kind for row in MASKS} == set(get_args(Mask)) - {AnyOf}
-    assert {row.rule for row in STAGES} == set(get_args(Rule))
     assert set(question._BILLS) == set(question.QUANTITY_BY_ID)

@@ -131,8 +131,7 @@ class Decoded:
         if row.phase == "scores":  # relative to the multiplied vectors, however small the sum is
             return tolerance * max(self.sizes[name], self.scores, 1.0)
         # sums and products alone, before the softmax: relative to their own numbers
-        has_statistics = row.made_by is not None and bool(row.made_by.statistics)
-        as_projected = row.phase in ("input", "heads") and not has_statistics
+        as_projected = row.phase in ("input", "heads") and not row.made_by.statistics
         return (tolerance if as_projected else later) * max(self.sizes[name], 1.0)
 
 

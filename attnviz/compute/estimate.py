@@ -14,15 +14,13 @@ from attnviz.engines.flops import site_flops
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import _
 from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
-from attnviz.model.positions import changes
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.stages import score_stages, site_stages
-from attnviz.model.spec.block import NORMS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES
 from attnviz.model.spec.site import Site
-from attnviz.model.stages import STAGE_BY_ID, of_phase
+from attnviz.model.stages import D_MODEL, STAGE_BY_ID, Stage, of_phase
 
 DOCUMENT_ITEMSIZE = 8
 """Bytes of a number in a document: engines of another precision hold converted copies of its matrices."""
@@ -108,8 +106,7 @@ def _steps(site: Site, steps: int, itemsize: int) -> Estimate:
 
 def stored_maps(site: Site) -> int:
     """Number of (head, query, key) arrays that a run stores: those that a window does not follow from."""
-    made_by = (STAGE_BY_ID[stage].made_by for stage in score_stages(site))
-    return sum(operation is not None and bool(operation.statistics) for operation in made_by)
+    return sum(bool(STAGE_BY_ID[stage].made_by.statistics) for stage in score_stages(site))
 
 
 def _kept(site: Site, n: int, m: int, itemsize: int) -> Estimate:
@@ -185,7 +182,7 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         value = rows * n * site.d_model * itemsize
         yield EstimateLine(_("norms, dropout, residuals"), formula.format(count=rows, **numbers), value)
     if ffn is not None:
-        count = 2 + ffn.gated + ffn.n_weighted
+        count = sum(row.phase == "block" and row.width is not D_MODEL for row in _rows(site))
         formula = _("{count} × {queries} queries × {d_hidden} hidden features × {itemsize} bytes")
         value = count * n * ffn.width * itemsize
         text = formula.format(count=count, d_hidden=ffn.width, **numbers)
@@ -197,9 +194,10 @@ def _further(site: Site, n: int, m: int, itemsize: int) -> Iterator[EstimateLine
         yield EstimateLine(_("routers"), formula.format(columns=columns, **numbers), value)
     if site.layer.readout != "none":
         tokens = len(output_tokens(site))
-        formula = _("2 × {queries} queries × {tokens} tokens × {itemsize} bytes")
-        value = 2 * n * tokens * itemsize
-        yield EstimateLine(_("logits"), formula.format(tokens=tokens, **numbers), value)
+        count = sum(STAGE_BY_ID[stage].axes[-1] == "vocabulary" for stage in site_stages(site))
+        formula = _("{count} × {queries} queries × {tokens} tokens × {itemsize} bytes")
+        text = formula.format(count=count, tokens=tokens, **numbers)
+        yield EstimateLine(_("logits"), text, count * n * tokens * itemsize)
     rows = _rows_of_transform(site)
     if rows:
         formula = _("{count} × {queries} queries × {features} features × {itemsize} bytes")
@@ -236,26 +234,23 @@ def _weights(site: Site) -> int:
 
 def _rows_of_transform(site: Site) -> int:
     """Number of (query, d_model) arrays between the output and the logits."""
-    rows = [STAGE_BY_ID[stage] for stage in site_stages(site) if stage != "output"]
-    return sum(row.phase == "read-out" and row.axes[-1] == "feature" for row in rows)
+    return sum(row.phase == "read-out" and row.width is not D_MODEL for row in _rows(site))
 
 
 def _rows_of_embedding(site: Site) -> int:
     """Number of arrays of token vectors before they are projected to the features of the layers."""
     if site.layer.embedding_projection is None or not site.inputs.begins:
         return 0
-    rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
-    return sum(row.phase == "input" and row.axes[0] == "token" for row in rows) - 1
+    return sum(row.phase == "input" for row in _rows(site)) - 1
 
 
 def _rows_of_block(site: Site) -> int:
     """Number of (query, d_model) arrays that a site stores besides its input and the attention's output."""
-    block = site.layer.block
-    rows = int(site.layer.final_norm is not None)
-    if not _rows_of_embedding(site):
-        rows += (site.layer.embedding_norm is not None) + (changes(site.position) == "vectors")
-    if block is None:
-        return rows
-    has_ffn = block.feed_forward is not None
-    rows += sum(getattr(block, name) is not None for name in NORMS) + has_ffn
-    return rows + (block.residual + block.dropout.active) * (1 + has_ffn)
+    rows = [row for row in _rows(site) if row.phase == "input" or row.width is D_MODEL]
+    return len(rows) - 2 - _rows_of_embedding(site)
+
+
+def _rows(site: Site) -> list[Stage]:
+    """The stages of a site with features of its own tokens, heads apart."""
+    rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
+    return [row for row in rows if row.axes in (("token", "feature"), ("query", "feature"))]

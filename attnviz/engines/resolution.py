@@ -16,7 +16,7 @@ from attnviz.engines.operands import Operands, Scoring
 from attnviz.engines.sight import Masks
 from attnviz.model.binding import bind
 from attnviz.model.memo import WeakMemo
-from attnviz.model.operands.matrices import vectors_array, vocabulary
+from attnviz.model.operands.matrices import compared_vectors, vectors_array
 from attnviz.model.sites.stages import score_stages, site_stages, token_stages
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -54,8 +54,7 @@ def resolve(engine: Engine, site: Site) -> Operands:
     weights = [weight for path in paths if (weight := WEIGHT_BY_PATH.get(path)) and not weight.passes(site)]
     matrices = {weight.path: _of_weight(engine, site, weight) for weight in weights}
     if VECTORS in paths:
-        distinct = engine.asarray(vectors_array(site.vectors)[list(vocabulary(site)[1])])
-        matrices[VECTORS] = engine.xp.matrix_transpose(distinct)
+        matrices[VECTORS] = engine.xp.matrix_transpose(engine.asarray(compared_vectors(site)))
     return Operands(
         vectors=engine.asarray(vectors_array(site.vectors)) if site.inputs.begins else None,
         memory=None if memory is None else engine.asarray(vectors_array(memory.vectors)),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any, Literal
-from weakref import ref
 
 from attnviz.core.block import ACTIVATION_BY_ID, GATED_UNIT_BY_ID
 from attnviz.core.dropout import AFTER_ATTENTION, AFTER_FFN
@@ -16,7 +15,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.masks import blocked_by_all, why_blocked_by
 from attnviz.model.normalisers import NORMALISER_BY_ID, SINK_TEXTS
 from attnviz.model.operands.additive import added_numbers, pull_added, why_cut
-from attnviz.model.operands.matrices import sinks_array, vectors_array, vocabulary
+from attnviz.model.operands.matrices import Numbers, compared_vectors, sinks_array, vectors_array, vocabulary
 from attnviz.model.operands.relative import RELATIVES
 from attnviz.model.positions import (
     Bias,
@@ -58,18 +57,6 @@ def bind(site: Site, stage: str) -> Operation:
     return row.made_by(*((attrgetter(row.operands)(site),) if computed is None else computed(site)))
 
 
-def _alive(site: Site) -> Callable[[], Site]:
-    """The site, while it is: the operations of a run outlive the document; who explains holds its site."""
-    own = ref(site)
-
-    def held() -> Site:
-        found = own()
-        assert found is not None, "the site is gone"
-        return found
-
-    return held
-
-
 def _scale(site: Site) -> tuple[float | None, tuple[Step, ...]]:
     """The scale and the temperature; of the two, those that are used."""
     sign, number, text = site.scale.step(site.d_qk)
@@ -84,14 +71,14 @@ def _scale(site: Site) -> tuple[float | None, tuple[Step, ...]]:
 
 def _bias(site: Site) -> tuple[Bias, Callable[[Floats, Ints, Ints], dict[str, Floats]]]:
     """The bias of a position; queries are numbered from 0, the offset of their positions is inside."""
-    bias, pull, offset = bias_of(site), row_of(site.position).pull_bias, site.query_offset
+    position, bias, offset = site.position, bias_of(site), site.query_offset
     assert bias is not None
-    held = _alive(site)
+    pull = row_of(position).pull_bias
 
     def parameters(g: Floats, queries: Ints, keys: Ints) -> dict[str, Floats]:
         if pull is None:
             return {}
-        name, found = pull(held(), g, queries + offset, keys)
+        name, found = pull(position, g, queries + offset, keys)
         return {f"position.{name}": found}
 
     return (lambda heads, queries, keys: bias(heads, queries + offset, keys)), parameters
@@ -198,20 +185,25 @@ def _parameter(weight: Weight | None, site: Site) -> Parameter | None:
     """A gain or a bias; None if the site has none."""
     if weight is None or weight.source(site) is None:
         return None
-    held = _alive(site)
-    return Parameter(weight.path, weight.symbol, lambda: weight.array(held())[0])
+    numbers = weight.numbers(site)
+    return Parameter(weight.path, weight.symbol, lambda: numbers()[0])
+
+
+def _part(numbers: Numbers) -> Callable[[Any, Any], Floats]:
+    """Some rows and columns of a matrix, in float64."""
+    return lambda rows, columns: in_float64(numbers()[rows, columns])
 
 
 def _linear(row: Stage, site: Site, weight: Weight) -> Linear:
     """A linear map; its bias is the parameter beside it."""
-    held, heads = _alive(site), site.heads
+    heads = site.heads
     of_keys, joins = row.axes[0] == "kv_head", len(row.reads) > 1 and bool(site.latent and site.latent.d_rope)
     groups = (heads.n_kv_heads,) if of_keys else (heads.n_kv_heads, heads.group_size)
     width = heads.d_head if of_keys else row.width(site)
     return Linear(
         weight.path,
         weight.symbol,
-        lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
+        _part(weight.numbers(site)),
         passes=weight.passes(site),
         bias=_parameter(WEIGHT_BY_PATH.get(bias_path(weight.path)), site),
         heads=groups if row.per_head else (),
@@ -334,22 +326,17 @@ REPORTED: dict[str, str] = {
 
 def _logits(site: Site) -> tuple[Any, ...]:
     """The product with the vocabulary's matrix, or with the vectors of the distinct tokens."""
-    known, held = site.layer.output_vocabulary, _alive(site)
+    known = site.layer.output_vocabulary
     if known is None:
-        tokens = vocabulary(site)[1]
-        vectors = vectors_array(site.vectors)
-
-        def of_tokens(row: int, columns: list[int]) -> Floats:
-            return vectors[[tokens[column] for column in columns], row]
-
-        return VECTORS, of_tokens, None, 1.0, None, "o", (), tokens, EMBEDDED
+        vectors, tokens = compared_vectors(site), vocabulary(site)[1]
+        return VECTORS, lambda row, columns: vectors[columns, row], None, 1.0, None, "o", (), tokens, EMBEDDED
     weight, transform = WEIGHT_BY_PATH["vocabulary.unembedding"], known.transform
     bias = _parameter(WEIGHT_BY_PATH["vocabulary.bias"], site)
     reads = "" if known.classes is None else known.classes.reads
     notes = (N_("W_U is the embedding, transposed"),) if known.unembedding is None else ()
     return (
         weight.path,
-        lambda rows, columns: in_float64(weight.array(held())[rows, columns]),
+        _part(weight.numbers(site)),
         bias,
         known.logit_scale,
         known.cap,

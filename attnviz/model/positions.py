@@ -42,8 +42,8 @@ Bias = Callable[[Ints, Ints, Ints], Floats]
 """The bias of the scores of heads (...), queries (..., q) and keys (..., k): (..., q, k)."""
 
 
-PullBias = Callable[[Site, Floats, Ints, Ints], tuple[str, Floats]]
-"""The parameter of a bias, by name, and the gradient by it: (site, that by the biased scores (head, q, k),
+PullBias = Callable[[Any, Floats, Ints, Ints], tuple[str, Floats]]
+"""The parameter of a bias, by name, and the gradient by it: (record, that by the biased scores (head, q, k),
 queries (q,), keys (k,)).
 """
 
@@ -267,14 +267,13 @@ def _alibi(site: Site) -> Bias:
     return lambda heads, q_positions, k_positions: alibi_bias(slopes[heads], q_positions, k_positions)
 
 
-def _pull_alibi(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+def _pull_alibi(position: Alibi, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
     """By the slope of each head: −Σ |i − j| g."""
     return "slopes", np.sum(g * alibi_bias(np.ones(len(g)), q_positions, k_positions), axis=(1, 2))
 
 
-def _pull_t5(site: Site, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
+def _pull_t5(position: T5Buckets, g: Floats, q_positions: Ints, k_positions: Ints) -> tuple[str, Floats]:
     """By the table (bucket, head): Σ g over the pairs of each bucket."""
-    position: Any = site.position
     of_pairs = buckets(position, q_positions, k_positions).ravel()
     summed = [np.bincount(of_pairs, head.ravel(), position.n_buckets) for head in g]
     return "table", np.stack(summed, axis=1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from attnviz.model.binding import bind
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID, Rule, Stage, inputs
+from attnviz.model.stages import STAGE_BY_ID, Stage, inputs
 from attnviz.model.trace import SiteTrace
 from attnviz.operations.operation import Indices
 
@@ -85,8 +85,3 @@ def tokens_of(cell: Cell) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def kv_head(site: Site, head: int) -> int:
     """The key/value head that query head `head` reads."""
     return head // site.heads.group_size
-
-
-def rule_of(site: Site, stage: Stage) -> Rule:
-    """The stage's rule; where its operation reads the same cell alone in this site, that."""
-    return "same_cell" if bind(site, stage.id).reach == "cell" else stage.rule

@@ -38,22 +38,6 @@ if TYPE_CHECKING:
 Axis = Literal[
     "head", "kv_head", "token", "memory", "query", "key", "feature", "key_feature", "vocabulary", "expert"
 ]
-Rule = Literal[
-    "given",
-    "same_cell",
-    "projection",
-    "latent_key",
-    "pair",
-    "qd,kd->qk",
-    "relative",
-    "row",
-    "qk,kd->qd",
-    "join_heads",
-    "gated",
-    "partners",
-    "qd,wd->qw",
-    "routed",
-]
 Kind = Literal["scores", "weights", "features"]
 Phase = Literal["input", "heads", "scores", "weights", "state", "mixture", "block", "read-out"]
 Lane = Literal["above", "middle", "below"]
@@ -106,6 +90,10 @@ def _of(path: str) -> Callable[[Site], int]:
     return of
 
 
+D_MODEL = _of("d_model")
+"""The width of the vectors that pass from layer to layer."""
+
+
 def _in_place(layer: Surroundings) -> str:
     return ""
 
@@ -131,8 +119,7 @@ class Stage:
 
     `axes` names its dimensions in public order: those of a matrix come last, those in front number its
     matrices. `width` is the number of its features in a site; `reads` lists the possible stages of every
-    input: the last one in the trace before this stage is the input. `rule` selects the cells of the inputs
-    that compute one cell (see `model/provenance.py`).
+    input: the last one in the trace before this stage is the input.
 
     A site has the stage if `when`, which is asked of its layer in the phases of `OF_LAYER`, else of the site.
     It stands where the table has it, or behind the stage that `after` names.
@@ -150,7 +137,7 @@ class Stage:
 
     `made_by` is its operation, and `operands` names the parameters of that (see `model/binding.py`).
 
-    `help` is a sentence about it, with the key of a source in `cites`; empty: that of its rule.
+    `help` is a sentence about it, with the key of a source in `cites`; empty: that of its operation.
     """
 
     id: str
@@ -160,10 +147,9 @@ class Stage:
     formula: str
     operation: str
     reads: tuple[Slot, ...]
-    rule: Rule
     when: Callable[[Any], bool] = _always
     after: Callable[[Surroundings], str] = _in_place
-    width: Callable[[Site], int] = _of("d_model")
+    width: Callable[[Site], int] = D_MODEL
     hue: Hue = ""
     signed: bool = True
     has_sums: bool = False
@@ -262,7 +248,6 @@ STAGES: tuple[Stage, ...] = (
         "e[t]",
         "",
         (),
-        "given",
         when=_has("inputs.begins"),
         width=_of("d_embedding"),
         symbol="e",
@@ -278,7 +263,6 @@ STAGES: tuple[Stage, ...] = (
         "x",
         "",
         (),
-        "given",
         when=lambda site: not site.inputs.begins,
         help=N_("The output vectors of the previous layer."),
         made_by=Given,
@@ -292,7 +276,6 @@ STAGES: tuple[Stage, ...] = (
         N_("x = e + position"),
         N_("+ pos"),
         (("layer_input", "tokens_embedded"),),
-        "same_cell",
         when=_position("vectors"),
         width=_of("d_embedding"),
         symbols=("e",),
@@ -310,7 +293,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(x)",
         N_("norm"),
         (("x", "tokens_embedded"),),
-        "row",
         when=_has("layer.embedding_norm"),
         width=_of("d_embedding"),
         symbols=("x",),
@@ -326,7 +308,6 @@ STAGES: tuple[Stage, ...] = (
         "x W_X",
         "×W_X",
         (("x_normed", "x", "tokens_embedded"),),
-        "projection",
         when=_has("inputs.begins", "layer.embedding_projection"),
         symbols=("x",),
         fold=3,
@@ -341,7 +322,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(x)",
         N_("norm"),
         ((*_AFTER_ATTENTION, *SITE_INPUTS),),
-        "row",
         when=_has("block.norm_1"),
         after=_behind("residual_1"),
         symbols=("x y o o′",),
@@ -358,7 +338,6 @@ STAGES: tuple[Stage, ...] = (
         "m[t]",
         "",
         (),
-        "given",
         when=_has("memory"),
         width=_of("d_keys"),
         lane="below",
@@ -376,7 +355,6 @@ STAGES: tuple[Stage, ...] = (
         "c_Q = x W_DQ",
         "×W_DQ",
         (_X,),
-        "projection",
         when=_has("latent.d_q"),
         width=_of("latent.d_q"),
         hue="query",
@@ -394,7 +372,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(c_Q)",
         N_("norm"),
         (("q_latent",),),
-        "row",
         when=_has("latent.d_q", "latent.query_norm"),
         width=_of("latent.d_q"),
         hue="query",
@@ -412,7 +389,6 @@ STAGES: tuple[Stage, ...] = (
         "q = x W_Q",
         "×W_Q",
         (("q_latent_normed", "q_latent", *_X),),
-        "projection",
         width=_of("d_qk"),
         hue="query",
         symbols=("x c_Q",),
@@ -431,7 +407,6 @@ STAGES: tuple[Stage, ...] = (
         "x W_DKV",
         "×W_DKV",
         (_KV,),
-        "projection",
         when=_has("latent.norm"),
         width=_of("latent.d_c"),
         hue="key",
@@ -448,7 +423,6 @@ STAGES: tuple[Stage, ...] = (
         "c = x W_DKV",
         "×W_DKV",
         (("latent_projected", *_KV),),
-        "projection",
         when=_has("latent"),
         width=_of("latent.d_c"),
         hue="key",
@@ -467,7 +441,6 @@ STAGES: tuple[Stage, ...] = (
         "kᴿ = x W_KR",
         "×W_KR",
         (_KV,),
-        "projection",
         when=lambda site: site.latent is not None and site.latent.d_rope > 0,
         width=_of("latent.d_rope"),
         hue="key",
@@ -485,7 +458,6 @@ STAGES: tuple[Stage, ...] = (
         "k = x W_K",
         "×W_K",
         (("latent", *_KV), ("rope_key",)),
-        "latent_key",
         width=_of("d_qk"),
         hue="key",
         symbols=("x c", "kᴿ"),
@@ -503,7 +475,6 @@ STAGES: tuple[Stage, ...] = (
         "v = x W_V",
         "×W_V",
         (("latent", *_KV),),
-        "projection",
         width=_of("heads.d_head"),
         hue="value",
         symbols=("x c",),
@@ -522,7 +493,6 @@ STAGES: tuple[Stage, ...] = (
         "q̂ = norm(q)",
         N_("norm"),
         (("q",),),
-        "row",
         when=_has("qk_norm"),
         after=lambda site: "q",
         width=_of("d_qk"),
@@ -544,7 +514,6 @@ STAGES: tuple[Stage, ...] = (
         "k̂ = norm(k)",
         N_("norm"),
         (("k",),),
-        "row",
         when=_has("qk_norm"),
         width=_of("d_qk"),
         hue="key",
@@ -564,7 +533,6 @@ STAGES: tuple[Stage, ...] = (
         N_("q′ = R(position) q"),
         "⟳ RoPE",
         (_Q,),
-        "pair",
         when=_position("rotation"),
         after=lambda site: "q",
         width=_of("d_qk"),
@@ -586,7 +554,6 @@ STAGES: tuple[Stage, ...] = (
         N_("q″ = τ(position) q"),
         "× τ",
         (("q_rotated", *_Q),),
-        "same_cell",
         when=_has("position_temperature"),
         after=lambda site: "q",
         width=_of("d_qk"),
@@ -608,7 +575,6 @@ STAGES: tuple[Stage, ...] = (
         N_("k′ = R(position) k"),
         "⟳ RoPE",
         (_K,),
-        "pair",
         when=_position("rotation"),
         width=_of("d_qk"),
         hue="key",
@@ -628,7 +594,6 @@ STAGES: tuple[Stage, ...] = (
         N_("v′ = R(position) v"),
         "⟳ RoPE",
         (("v",),),
-        "pair",
         when=lambda site: site.position.rotates_values,
         width=_of("heads.d_head"),
         hue="value",
@@ -647,7 +612,6 @@ STAGES: tuple[Stage, ...] = (
         "s = q · k",
         "q · kᵀ",
         (_Q_READ, ("k_rotated", *_K)),
-        "qd,kd->qk",
         symbols=("q", "k"),
         wraps="{0:q} {1:kᵀ}",
         fold=18,
@@ -664,7 +628,6 @@ STAGES: tuple[Stage, ...] = (
         "s + q · r + k · r",
         N_("+ rel"),
         ("scores", _Q_READ, ("k_rotated", *_K)),
-        "relative",
         when=_position("relative"),
         symbols=("s", "q", "k"),
         wraps="({0} {op})",
@@ -682,7 +645,6 @@ STAGES: tuple[Stage, ...] = (
         N_("s × scale ÷ temperature"),
         "÷√d",
         ("scores",),
-        "same_cell",
         when=_has("score_factor"),
         symbols=("s",),
         wraps="{0}{scale}",
@@ -700,7 +662,6 @@ STAGES: tuple[Stage, ...] = (
         "cap · tanh(s ÷ cap)",
         N_("cap"),
         ("scores",),
-        "same_cell",
         when=_has("cap"),
         symbols=("s",),
         wraps="{op}({0})",
@@ -718,7 +679,6 @@ STAGES: tuple[Stage, ...] = (
         N_("s + bias(i − j)"),
         N_("+ bias"),
         ("scores",),
-        "same_cell",
         when=_position("bias"),
         symbols=("s",),
         wraps="{0} {op}",
@@ -736,7 +696,6 @@ STAGES: tuple[Stage, ...] = (
         "s + M[i, j]",
         "+ M",
         ("scores",),
-        "same_cell",
         when=_has("additive_mask"),
         is_infinite=True,
         symbols=("s",),
@@ -755,7 +714,6 @@ STAGES: tuple[Stage, ...] = (
         N_("s, or −∞ where blocked"),
         N_("mask"),
         ("scores",),
-        "same_cell",
         when=lambda site: bool(site.masks) and site.mask_placement == "before_softmax",
         is_infinite=True,
         symbols=("s",),
@@ -774,7 +732,6 @@ STAGES: tuple[Stage, ...] = (
         "w = exp(s) ÷ Σ exp(s)",
         "softmax",
         ("scores",),
-        "row",
         signed=False,
         has_sums=True,
         symbols=("s",),
@@ -792,7 +749,6 @@ STAGES: tuple[Stage, ...] = (
         N_("w × keep ÷ (1 − p)"),
         "dropout",
         ("weights",),
-        "same_cell",
         when=_has("dropout.active"),
         signed=False,
         has_sums=True,
@@ -812,7 +768,6 @@ STAGES: tuple[Stage, ...] = (
         "w₁ − λ w₂",
         "− λ w₂",
         ("weights",),
-        "partners",
         when=_has("differential"),
         symbols=("w₁ w₂",),
         wraps="({0} − λ w₂)",
@@ -830,7 +785,6 @@ STAGES: tuple[Stage, ...] = (
         "y = Σ w v",
         "· v",
         ("weights", ("v_rotated", "v")),
-        "qk,kd->qd",
         width=_of("heads.d_head"),
         symbols=("w", "v"),
         wraps="{0} {1:v}",
@@ -848,7 +802,6 @@ STAGES: tuple[Stage, ...] = (
         "(1 − λ₀) · norm(y)",
         N_("norm"),
         (("mixed",),),
-        "row",
         when=_has("differential"),
         width=_of("heads.d_head"),
         symbols=("y",),
@@ -867,7 +820,6 @@ STAGES: tuple[Stage, ...] = (
         "g = x W_G",
         "×W_G",
         (_X,),
-        "projection",
         when=_has("gate"),
         width=_of("gate_width"),
         symbols=("x",),
@@ -886,7 +838,6 @@ STAGES: tuple[Stage, ...] = (
         "y′ = y · σ(g)",
         "· σ(g)",
         (("mixed_normed", "mixed"), ("gate",)),
-        "gated",
         when=_has("gate"),
         width=_of("heads.d_head"),
         symbols=("y", "g"),
@@ -905,7 +856,6 @@ STAGES: tuple[Stage, ...] = (
         N_("heads side by side"),
         N_("join"),
         (_MIXED,),
-        "join_heads",
         width=_of("heads.width"),
         wraps="{0}",
         fold=8,
@@ -922,7 +872,6 @@ STAGES: tuple[Stage, ...] = (
         "o = y W_O",
         "×W_O",
         (("concatenated",),),
-        "projection",
         symbols=("y",),
         wraps="{0} W_O",
         help=N_("The concatenated heads projected back to the model width."),
@@ -938,7 +887,6 @@ STAGES: tuple[Stage, ...] = (
         N_("o′ = o × keep ÷ (1 − p)"),
         "dropout",
         (("attention_output",),),
-        "same_cell",
         when=_has("block.dropout.active"),
         symbols=("o",),
         wraps="dropout({0})",
@@ -956,7 +904,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(o)",
         N_("norm"),
         (_ATTENDED,),
-        "row",
         when=_has("block.after_1"),
         symbols=("o o′",),
         wraps="norm({0})",
@@ -972,7 +919,6 @@ STAGES: tuple[Stage, ...] = (
         "y = x + o",
         "+ x",
         (SITE_INPUTS, ("attention_normed", *_ATTENDED)),
-        "same_cell",
         when=_has("block.residual"),
         symbols=("x", "o o′"),
         wraps="{0:x} + {factor}{1}",
@@ -990,7 +936,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(y)",
         N_("norm"),
         ((*_AFTER_FFN, *_AFTER_ATTENTION, *SITE_INPUTS),),
-        "row",
         when=_has("block.norm_2", "block.feed_forward"),
         after=_behind("residual_2"),
         symbols=("x y z o f o′ f′",),
@@ -1007,7 +952,6 @@ STAGES: tuple[Stage, ...] = (
         "r = x W_router",
         "×W_router",
         (_FFN_INPUT,),
-        "projection",
         when=_has("block.feed_forward.experts"),
         after=_before_attention,
         symbols=("x",),
@@ -1026,7 +970,6 @@ STAGES: tuple[Stage, ...] = (
         N_("G = share, or 0 of experts not chosen"),
         N_("choose"),
         (("router",),),
-        "row",
         when=_has("block.feed_forward.experts"),
         after=_before_attention,
         signed=False,
@@ -1046,7 +989,6 @@ STAGES: tuple[Stage, ...] = (
         "g = x W_gate",
         "×W_gate",
         (_FFN_INPUT,),
-        "projection",
         when=_has("block.feed_forward.gated"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.width"),
@@ -1067,7 +1009,6 @@ STAGES: tuple[Stage, ...] = (
         "u = x W_up",
         "×W_up",
         (_FFN_INPUT,),
-        "projection",
         when=_has("block.feed_forward"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.width"),
@@ -1085,7 +1026,6 @@ STAGES: tuple[Stage, ...] = (
         "g′ = g · G",
         "· G",
         (("ffn_gate",), ("routing",)),
-        "routed",
         when=_has("block.feed_forward.scales_inputs", "block.feed_forward.gated"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.width"),
@@ -1107,7 +1047,6 @@ STAGES: tuple[Stage, ...] = (
         "u′ = u · G",
         "· G",
         (("ffn_up",), ("routing",)),
-        "routed",
         when=_has("block.feed_forward.scales_inputs"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.width"),
@@ -1128,7 +1067,6 @@ STAGES: tuple[Stage, ...] = (
         "h = act(u)",
         N_("act"),
         (("ffn_gate_routed", "ffn_gate"), ("ffn_up_routed", "ffn_up")),
-        "same_cell",
         when=_has("block.feed_forward"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.width"),
@@ -1148,7 +1086,6 @@ STAGES: tuple[Stage, ...] = (
         "h · G",
         "· G",
         (("ffn_hidden",), ("routing",)),
-        "routed",
         when=_has("block.feed_forward.scales_outputs"),
         after=_before_attention,
         width=_of("layer.block.feed_forward.routed_width"),
@@ -1168,7 +1105,6 @@ STAGES: tuple[Stage, ...] = (
         "f = h W_down",
         "×W_down",
         (("ffn_routed", "ffn_hidden"),),
-        "projection",
         when=_has("block.feed_forward"),
         after=_before_attention,
         symbols=("h",),
@@ -1185,7 +1121,6 @@ STAGES: tuple[Stage, ...] = (
         N_("f′ = f × keep ÷ (1 − p)"),
         "dropout",
         (("ffn_output",),),
-        "same_cell",
         when=_has("block.dropout.active", "block.feed_forward"),
         after=_before_attention,
         symbols=("f",),
@@ -1204,7 +1139,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(f)",
         N_("norm"),
         (_FED_FORWARD,),
-        "row",
         when=_has("block.after_2"),
         symbols=("f f′",),
         wraps="norm({0})",
@@ -1220,7 +1154,6 @@ STAGES: tuple[Stage, ...] = (
         "z = y + f",
         "+ y",
         (("norm_1", "residual_1"), ("ffn_normed", *_FED_FORWARD)),
-        "same_cell",
         when=_has("block.residual", "block.feed_forward"),
         symbols=("y", "f f′"),
         wraps="{0:y} + {factor}{1}",
@@ -1238,7 +1171,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(z)",
         N_("norm"),
         (_RESULT,),
-        "row",
         when=_has("final_norm"),
         symbols=("z y o f o′ f′",),
         fold=12,
@@ -1254,7 +1186,6 @@ STAGES: tuple[Stage, ...] = (
         "t = o W_T",
         "×W_T",
         (("output", *_RESULT),),
-        "projection",
         when=_has("transform"),
         width=_of("logit_features"),
         symbols=("o",),
@@ -1270,7 +1201,6 @@ STAGES: tuple[Stage, ...] = (
         "h = act(t)",
         N_("act"),
         (("transform",),),
-        "same_cell",
         when=_has("transform"),
         width=_of("logit_features"),
         symbols=("t",),
@@ -1286,7 +1216,6 @@ STAGES: tuple[Stage, ...] = (
         "norm(h)",
         N_("norm"),
         (("transform_hidden",),),
-        "row",
         when=_has("transform.norm"),
         width=_of("logit_features"),
         symbols=("h",),
@@ -1302,7 +1231,6 @@ STAGES: tuple[Stage, ...] = (
         "l = o · eᵀ",
         "· eᵀ",
         ((*_TRANSFORMED, "output", *_RESULT), ("tokens_embedded",)),
-        "qd,wd->qw",
         when=lambda layer: layer.readout != "none",
         symbols=("o h", "e"),
         fold=12,
@@ -1318,7 +1246,6 @@ STAGES: tuple[Stage, ...] = (
         "p = softmax(l)",
         "softmax",
         (("logits",),),
-        "row",
         when=_has("reads_distribution"),
         signed=False,
         has_sums=True,
@@ -1352,7 +1279,7 @@ def since(first: str) -> tuple[str, ...]:
 
 def kept_for_later() -> tuple[str, ...]:
     """The stages, as they are made first, whose rows of earlier tokens a later token reads."""
-    slots = [(row.id, slot) for row in STAGES if row.made_by is not None for slot in row.made_by.kept]
+    slots = [(row.id, slot) for row in STAGES for slot in row.made_by.kept]
     return tuple(dict.fromkeys(_possible(*slot)[-1] for slot in slots))
 
 

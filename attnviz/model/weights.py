@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -16,17 +17,18 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.model.operands.matrices import (
-    embedding_projection_array,
-    feed_forward_array,
-    gate_array,
+    Numbers,
+    embedding_projection_numbers,
+    feed_forward_numbers,
+    gate_numbers,
     is_identity,
-    latent_array,
-    projection_array,
+    latent_numbers,
+    projection_numbers,
     sinks_array,
     table_array,
-    transform_array,
+    transform_numbers,
     transform_shape,
-    unembedding_array,
+    unembedding_numbers,
 )
 from attnviz.model.positions import slopes_of
 from attnviz.model.spec.arrays import Matrix
@@ -35,7 +37,7 @@ from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.latent import LatentRole
 from attnviz.model.spec.parts import ROLES, AdditiveMask, Alibi, Explicit, ExplicitSinks, Tied, is_transposed
 from attnviz.model.spec.positions import Deberta, Learned, T5Buckets, TransformerXl
-from attnviz.model.spec.rows import DrawnRow, WrittenRow, row_array
+from attnviz.model.spec.rows import DrawnRow, Row, WrittenRow, row_array
 from attnviz.model.spec.site import Site, experts_of, ffn_of
 from attnviz.model.spec.source import DrawnTable, WrittenTable
 from attnviz.model.spec.value import Value
@@ -50,14 +52,14 @@ Shape = Callable[[Site], tuple[int, int]]
 class Weight:
     """One weight: its path, its symbol in formulas, and the stage whose columns are its columns.
 
-    `stage` is empty if a column of the weight is not a column of a stage. `make(attention)` returns its
-    numbers, two-dimensional, (in, out) or (1, features); it is called if `source` is not None.
+    `stage` is empty if a column of the weight is not a column of a stage. `numbers(attention)` is a function
+    that returns them, two-dimensional, (in, out) or (1, features); it is called if `source` is not None.
     """
 
     path: str
     symbol: str
     stage: str
-    make: Callable[[Site], Array]
+    numbers: Callable[[Site], Numbers]
 
     @property
     def is_row(self) -> bool:
@@ -89,7 +91,7 @@ class Weight:
 
     def array(self, attention: Site) -> Array:
         """The numbers, read-only."""
-        return self.make(attention)
+        return self.numbers(attention)()
 
     def shape(self, attention: Site) -> tuple[int, int]:
         """(rows, columns) of the numbers."""
@@ -281,35 +283,41 @@ class _Unembedding(_OfReadout):
 
 
 def _projection(role: Any, letter: str, stage: str) -> Weight:
-    return _OfAttention(f"projections.{role}", f"W_{letter}", stage, lambda e: projection_array(e, role))
+    return _OfAttention(f"projections.{role}", f"W_{letter}", stage, lambda e: projection_numbers(e, role))
 
 
 def _latent(role: LatentRole, symbol: str, stage: str) -> Weight:
-    return _OfLatent(f"latent.{role}", symbol, stage, lambda e: latent_array(e, role))
+    return _OfLatent(f"latent.{role}", symbol, stage, lambda e: latent_numbers(e, role))
 
 
 def _linear(role: Any, symbol: str, stage: str) -> Weight:
-    def make(e: Site) -> Array:
-        return feed_forward_array(ffn_of(e.layer), role, e.d_model)
+    def numbers(e: Site) -> Numbers:
+        return feed_forward_numbers(ffn_of(e.layer), role, e.d_model)
 
-    return _Projected(f"block.feed_forward.{role}", symbol, stage, make)
+    return _Projected(f"block.feed_forward.{role}", symbol, stage, numbers)
 
 
-def _row(path: str, symbol: str, stage: str, features: Callable[[Site], int]) -> Weight:
-    def make(e: Site) -> Array:
-        return row_array(weight.source(e), features(e))[None, :]
+def _row(
+    path: str, symbol: str, stage: str, features: Callable[[Site], int], kind: type[Weight] = Weight
+) -> Weight:
+    def numbers(e: Site) -> Numbers:
+        return partial(_of_row, weight.source(e), features(e))
 
-    weight = Weight(path, symbol, stage, make)
+    weight = kind(path, symbol, stage, numbers)
     return weight
 
 
+def _of_row(row: Row, features: int) -> Array:
+    return row_array(row, features)[None, :]
+
+
 def _table(name: str, symbol: str, kind: type) -> Weight:
-    def make(e: Site) -> Array:
+    def numbers(e: Site) -> Numbers:
         position = e.position
         shape = position.table_shapes(e.d_for(position), e.heads.n_heads, e.heads.d_head)[name]
-        return table_array(getattr(position, name), shape)
+        return partial(table_array, getattr(position, name), shape)
 
-    return _OfPosition(f"position.{name}", symbol, "", make, kind)
+    return _OfPosition(f"position.{name}", symbol, "", numbers, kind)
 
 
 @dataclass(frozen=True)
@@ -358,12 +366,6 @@ def _d_model(e: Site) -> int:
     return e.d_model
 
 
-def _widening_bias(e: Site) -> Array:
-    widened = e.layer.embedding_projection
-    assert widened is not None and widened.bias is not None
-    return row_array(widened.bias, e.d_model)[None, :]
-
-
 def _gain_width(name: str) -> Callable[[Site], int]:
     return lambda e: e.heads.d_head if e.qk_norm is None else e.qk_norm.gain_widths(e.heads)[name]
 
@@ -372,39 +374,39 @@ def _width(stage: str) -> Callable[[Site], int]:
     return STAGE_BY_ID[stage].width
 
 
-def _numbers_of_heads(numbers: Callable[[Site], Any]) -> Callable[[Site], Array]:
-    def make(e: Site) -> Array:
-        row = np.array([numbers(e)])
+def _numbers_of_heads(of: Callable[[Site], Any]) -> Callable[[Site], Numbers]:
+    def numbers(e: Site) -> Numbers:
+        row = np.array([of(e)])
         row.setflags(write=False)
-        return row
+        return lambda: row
 
-    return make
+    return numbers
 
 
-def _unembedding(e: Site) -> Array:
+def _unembedding(e: Site) -> Numbers:
     assert e.layer.vocabulary is not None
-    return unembedding_array(e.layer.vocabulary)
+    return unembedding_numbers(e.layer.vocabulary)
 
 
 def _of_transform(name: str, symbol: str, stage: str) -> Weight:
-    def make(e: Site) -> Array:
-        return row_array(weight.source(e), transform_shape(e)[1])[None, :]
-
-    weight = _OfReadout(f"vocabulary.transform.{name}", symbol, stage, make)
-    return weight
+    path = f"vocabulary.transform.{name}"
+    return _row(path, symbol, stage, lambda e: transform_shape(e)[1], _OfReadout)
 
 
-def _logit_bias(e: Site) -> Array:
-    known = e.layer.vocabulary
-    assert known is not None and known.bias is not None
-    return row_array(known.bias, known.n_logits)[None, :]
+def _n_logits(e: Site) -> int:
+    assert e.layer.vocabulary is not None
+    return e.layer.vocabulary.n_logits
 
 
-def _added(e: Site) -> Array:
+def _added(e: Site) -> Numbers:
     assert e.additive_mask is not None
-    rows = np.vstack(tuple(e.additive_mask.array(e.heads.n_heads)))
-    rows.setflags(write=False)
-    return rows
+    return partial(_stacked, e.additive_mask, e.heads.n_heads)
+
+
+def _stacked(mask: AdditiveMask, n_heads: int) -> Array:
+    stacked = np.vstack(tuple(mask.array(n_heads)))
+    stacked.setflags(write=False)
+    return stacked
 
 
 _LATENT: tuple[tuple[LatentRole, str, str], ...] = (
@@ -419,7 +421,7 @@ WEIGHTS: tuple[Weight, ...] = (
     *(_projection(role, _LETTERS[role], _STAGES[role]) for role in ROLES),
     *(_latent(role, symbol, stage) for role, symbol, stage in _LATENT),
     *(_row(f"projections.{role}_bias", f"b_{_LETTERS[role]}", _STAGES[role], _out(role)) for role in ROLES),
-    _Projected("gate.weights", "W_G", "gate", gate_array),
+    _Projected("gate.weights", "W_G", "gate", gate_numbers),
     _row("gate.bias", "b_G", "gate", _gates),
     *(
         _row(f"differential.{name}", f"λ_{name[0].upper()}{name[-1]}", "", lambda e: e.heads.d_head)
@@ -451,21 +453,16 @@ WEIGHTS: tuple[Weight, ...] = (
     _row("block.feed_forward.experts.correction", "b_choice", "routing", lambda e: experts_of(e.layer).n),
     _row("embedding_norm.gain", "γ x", "x_normed", lambda e: e.d_embedding),
     _row("embedding_norm.bias", "β x", "x_normed", lambda e: e.d_embedding),
-    _OfFirst("embedding_projection.weights", "W_X", "x_projected", embedding_projection_array),
-    _BiasOfFirst(
-        "embedding_projection.bias",
-        "b_X",
-        "x_projected",
-        _widening_bias,
-    ),
+    _OfFirst("embedding_projection.weights", "W_X", "x_projected", embedding_projection_numbers),
+    _row("embedding_projection.bias", "b_X", "x_projected", _d_model, _BiasOfFirst),
     _row("final_norm.gain", "γ output", "output", _d_model),
     _row("final_norm.bias", "β output", "output", _d_model),
-    _Transform("vocabulary.transform.weights", "W_T", "transform", transform_array),
+    _Transform("vocabulary.transform.weights", "W_T", "transform", transform_numbers),
     _of_transform("bias", "b_T", "transform"),
     _of_transform("norm.gain", "γ T", "transform_normed"),
     _of_transform("norm.bias", "β T", "transform_normed"),
     _Unembedding("vocabulary.unembedding", "W_U", "logits", _unembedding),
-    _OfReadout("vocabulary.bias", "b_U", "logits", _logit_bias),
+    _row("vocabulary.bias", "b_U", "logits", _n_logits, _OfReadout),
 )
 
 

@@ -56,7 +56,7 @@ class Difference(Pointwise):
     slopes: Mapping[str, Floats]
 
     cites = "differential"
-    reach = "heads"
+    pattern = "partners"
     letters = "1, −λ"
 
     def heads_with(self, head: int) -> Indices:

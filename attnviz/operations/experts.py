@@ -255,6 +255,7 @@ class Routed(Operation):
 
     help = N_("Each number is a hidden feature times the weight of its expert.")
     cites = "experts"
+    pattern = "routed"
 
     @property
     def letters(self) -> str:  # type: ignore[override]

@@ -28,6 +28,7 @@ class Given(Operation):
     is_shared: bool = False
 
     help = N_("Vectors that are given and not computed.")
+    pattern = "given"
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The gradient flows on to the result of another site, or to a parameter."""

@@ -32,6 +32,7 @@ class Gate(Operation):
     shared: bool
 
     letters = "σ(g), y σ′(g)"
+    pattern = "gated"
 
     def _place(self, place: int, cell: At) -> int:
         """The column of an input that makes a cell, or that a cell reads."""
@@ -87,6 +88,7 @@ class Join(Operation):
 
     help = N_("The rows of all heads stand side by side.")
     cites = "attention"
+    pattern = "join_heads"
     goes_on = True
 
     def made_of_heads(self, place: int, cell: At) -> tuple[int, ...]:

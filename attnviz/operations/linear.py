@@ -19,6 +19,7 @@ from attnviz.operations.operation import (
     Numbers,
     Operation,
     Parameter,
+    Pattern,
     Pulled,
     Reads,
     Use,
@@ -51,6 +52,10 @@ class Linear(Operation):
 
     help = N_("Each row is the row of the input times a matrix of learned weights.")
     cites = "attention"
+
+    @property
+    def pattern(self) -> Pattern:  # type: ignore[override]
+        return "latent_key" if self.joins else "projection"
 
     @property
     def rows(self) -> tuple[Parameter, ...]:

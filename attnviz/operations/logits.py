@@ -53,6 +53,7 @@ class Logits(Operation):
     help = N_("Each number is the dot product of an output with the vector of a token.")
     letters = "W_U"
     leaves_inputs = True
+    pattern = "qd,wd->qw"
 
     @property
     def n_inputs(self) -> int:

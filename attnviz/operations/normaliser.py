@@ -36,8 +36,8 @@ from attnviz.operations.operation import (
     Ints,
     Numbers,
     Operation,
+    Pattern,
     Pulled,
-    Reach,
     Reads,
     Seen,
     Use,
@@ -145,8 +145,8 @@ class Normaliser(Operation):
         return _(self.texts[1]) if self.texts[1] else ""
 
     @property
-    def reach(self) -> Reach:  # type: ignore[override]
-        return "row" if self.rule.is_shared else "cell"
+    def pattern(self) -> Pattern:  # type: ignore[override]
+        return "row" if self.rule.is_shared else "same_cell"
 
     @property
     def letters(self) -> str:  # type: ignore[override]

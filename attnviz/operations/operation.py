@@ -30,8 +30,35 @@ Cells = tuple[Indices, Indices]
 """(rows, columns)."""
 
 
+Pattern = Literal[
+    "given",
+    "same_cell",
+    "projection",
+    "latent_key",
+    "pair",
+    "qd,kd->qk",
+    "relative",
+    "row",
+    "qk,kd->qd",
+    "join_heads",
+    "gated",
+    "partners",
+    "qd,wd->qw",
+    "routed",
+]
+"""The pattern of the cells that a cell of a result reads: by name, or by the indices of a product."""
+
 Reach = Literal["cell", "row", "heads", "tokens"]
 """The reach of a cell of a result: the same cell, its row, other heads, other tokens."""
+
+REACHES: dict[Pattern, Reach] = {
+    "same_cell": "cell",
+    "partners": "heads",
+    "qd,kd->qk": "tokens",
+    "relative": "tokens",
+    "qk,kd->qd": "tokens",
+}
+"""The reach of each pattern that is not a row."""
 
 Addend = tuple[str, Pieces, float, tuple[Pieces, ...]]
 """The term that is added to a score: the sum in letters, the term with its sign, its value, notes."""
@@ -442,8 +469,8 @@ class Operation:
     """The key of its source."""
     letters: ClassVar[str] = ""
     """Its derivative in letters; empty where that is a number alone."""
-    reach: ClassVar[Reach] = "row"
-    """The part of its inputs that a cell reads."""
+    pattern: ClassVar[Pattern] = "row"
+    """The pattern of the cells that a cell reads."""
     leaves_inputs: ClassVar[bool] = False
     """True if it may read fewer than the stages that its row names: `n_inputs`."""
     is_exact: ClassVar[bool] = True
@@ -460,6 +487,11 @@ class Operation:
 
     goes_on: ClassVar[bool] = False
     """True if the lines of the cell that it reads follow its own; a sum's terms lead on instead."""
+
+    @property
+    def reach(self) -> Reach:
+        """The part of its inputs that a cell reads."""
+        return REACHES.get(self.pattern, "row")
 
     def letters_by(self, place: int) -> str:
         """Its derivative by one of its inputs in letters."""
@@ -588,7 +620,7 @@ class Pointwise(Operation):
 
     help = N_("Each number is computed from the number at the same place of its inputs.")
     goes_on = True
-    reach: ClassVar[Reach] = "cell"
+    pattern: ClassVar[Pattern] = "same_cell"
 
     def derivative(self, result: float) -> float:
         """The derivative of a cell, whose value is `result`, by the cell that it reads."""

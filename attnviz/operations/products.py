@@ -37,7 +37,7 @@ class DotProduct(Operation):
     group_size: int
 
     help = N_("Each number is the dot product of a query with a key.")
-    reach = "tokens"
+    pattern = "qd,kd->qk"
     kept = (1,)
     cites = "attention"
 
@@ -121,7 +121,7 @@ class Mixture(Operation):
     off: tuple[int, ...] = ()
 
     help = N_("Each row is a sum of values, each times its weight.")
-    reach = "tokens"
+    pattern = "qk,kd->qd"
     kept = (1,)
     cites = "attention"
 

@@ -85,6 +85,7 @@ class Relative(Operation):
 
     help = N_("Each score gains terms that depend on the distance between query and key.")
     cites = "transformer_xl"
+    pattern = "relative"
     reach = "tokens"
     kept = (2,)
 

@@ -53,6 +53,7 @@ class Rotation(Operation):
 
     help = N_("Each pair of features is rotated by an angle that grows with the position.")
     cites = "rope"
+    pattern = "pair"
     letters = "(cos θ, ± sin θ)"
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:

@@ -18,7 +18,7 @@ from attnviz.i18n import _
 from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import changes, rope_of, rotated_features
-from attnviz.model.provenance import inputs_of, rule_of
+from attnviz.model.provenance import inputs_of
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.view import Cell
@@ -125,7 +125,7 @@ def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
         "formulas": in_each_language(partial(stage_formula, site.experiment, stage)),
         "axes": list(row.axes),
         "signed": row.signed,
-        "rule": rule_of(site.experiment, row),
+        "pattern": bind(site.experiment, stage).pattern,
         "reads": list(inputs_of(site, stage)),
         "places": _places(site, stage),
         "hatched": hidden is not None,
@@ -159,16 +159,16 @@ def _top(values: Floats, hidden: NDArray[np.bool_] | None, is_signed: bool) -> f
 
 
 def _places(site: SiteTrace, stage: str) -> list[int | None] | None:
-    """Row or column of the second input for each column of a stage; None where the rule says it.
+    """Row or column of the second input for each column of a stage; None where the pattern says it.
 
     The expert's weight of a hidden feature, if it has one, and the first row of each token that is compared.
     """
-    rule = STAGE_BY_ID[stage].rule
-    if rule == "routed":
-        routed, columns = bind(site.experiment, stage), range(site.shape(stage)[-1])
-        weights = [routed.made_of(1, Cell(stage, 0, column)) for column in columns]
+    operation = bind(site.experiment, stage)
+    if operation.pattern == "routed":
+        columns = range(site.shape(stage)[-1])
+        weights = [operation.made_of(1, Cell(stage, 0, column)) for column in columns]
         return [cells[1][0] if cells and cells[1] else None for cells in weights]
-    if rule == "qd,wd->qw" and len(inputs_of(site, stage)) > 1:
+    if operation.pattern == "qd,wd->qw" and len(inputs_of(site, stage)) > 1:
         return list(vocabulary(site.experiment)[1])
     return None
 

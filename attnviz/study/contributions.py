@@ -19,7 +19,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun
 from attnviz.errors import FieldError, must_be
-from attnviz.model.sites.sites import at
+from attnviz.model.sites.sites import at, path_to
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
@@ -78,9 +78,10 @@ def contributions(
         last = passes.base[-1]
         columns = target.columns(passes.traces[-1])
         operands = {s.place.name: _operands(engine, passes.experiment, s) for s in passes.base}
-        _check(passes, operands)
+        path = path_to(passes.experiment, last.place.name)
+        own = [site for site in passes.base if site.place.name in path]
+        _check(own)
         read = _Read(engine, operands[last.place.name], last, target.position, columns)
-        own = [site for site in passes.base if site.place.stack == last.place.stack]
         heads, ffn, biases = {}, {}, read.bias
         for site in own:
             name = site.place.name
@@ -101,18 +102,16 @@ def _operands(engine: Engine, experiment: Experiment, site: SiteRun) -> Operands
     return operands_of(engine, experiment, at(experiment, site.place.name))
 
 
-def _check(passes: Passes, operands: dict[str, Operands]) -> None:
-    """Raises `FieldError` where the residual stream is no sum of the parts."""
-    last = passes.base[-1]
+def _check(own: list[SiteRun]) -> None:
+    """Raises `FieldError` where the residual stream through these sites is no sum of the parts."""
+    last = own[-1]
     known = last.site.layer.output_vocabulary
     for name in ("transform", "cap"):
         value = getattr(known, name, None)
         if value is not None:
             linear = must_be("null for contributions that sum to the logit")
             raise FieldError(f"vocabulary.{name}", value, linear)
-    for site in passes.base:
-        if site.place.stack != last.place.stack:
-            continue
+    for site in own:
         block = site.site.layer.block
         if block is None or not block.residual or block.placement not in ("pre", "parallel"):
             wanted = must_be("pre or parallel, with residual connections")

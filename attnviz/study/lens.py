@@ -19,7 +19,7 @@ from attnviz.engines.program import Check, never_cancelled
 from attnviz.engines.resolution import operands_of
 from attnviz.engines.run import SiteRun
 from attnviz.engines.steps import add, of
-from attnviz.model.sites.sites import at
+from attnviz.model.sites.sites import at, path_to
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.stages import result_of
@@ -70,7 +70,8 @@ def logit_lens(
         last = passes.traces[-1]
         column = (target or Target(last.labels("vocabulary")[0])).columns(last)[0]
         progress = progress_of(check)
-        own = [site for site in passes.base if site.place.stack != "encoder"]
+        path = path_to(passes.experiment, passes.base[-1].place.name)
+        own = [site for site in passes.base if site.place.name in path]
         readings = []
         for index, site in enumerate(own):
             progress.at(index / len(own))

@@ -24,13 +24,13 @@ const SOURCES = {
 };
 function regions(row, i, j) {
   if (row.id === "mixed" && site().off.includes(state.head)) return [];
-  const pick = SOURCES[row.rule] || SOURCES.same_cell;
+  const pick = SOURCES[row.pattern] || SOURCES.same_cell;
   return row.reads.map((id, k) => ({ row: stage(id), k })).filter((one) => one.row)
     .map((one) => ({ ...one, at: pick(i, j, one.k, row) })).filter((one) => one.at);
 }
 function sourceHead(source, target) {
   if (source.shape.length < 3) return 0;
-  if (target.rule === "join_heads") return Math.floor(state.column / site().d_head);
+  if (target.pattern === "join_heads") return Math.floor(state.column / site().d_head);
   return source.axes[0] === "kv_head" && target.axes[0] === "head" ? Math.floor(state.head / site().group) : headOf(source);
 }
 let cells = 0;
@@ -47,7 +47,7 @@ async function drawCell(m) {
   $("where").textContent = `${title(row)} [${labels(down, m.rows)[i]}, ${labels(across, m.columns)[j]}]`;
   const value = exact(m.value(i, j), row.type);
   $("value").textContent = m.hidden(i, j) ? `${value} · ${say("blocked")}` : value;
-  const found = regions(row, i, j), sums = { "qd,kd->qk": products, "qk,kd->qd": mixture }[row.rule];
+  const found = regions(row, i, j), sums = { "qd,kd->qk": products, "qk,kd->qd": mixture }[row.pattern];
   const made = [];
   if (sums && found.length > 1) {
     const pair = await Promise.all(found.map((one) => matrix(one.row, sourceHead(one.row, row))));

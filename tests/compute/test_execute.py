@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import ENGINE_IDS, MEMORY, experiment
-from experiments import SPREAD, STACKS, sited
+from experiments import SITES, SPREAD, STACKS, sited
 from first_layer import stacked, with_fields
 from msgspec.structs import replace
 from threadpoolctl import threadpool_info
@@ -28,12 +29,14 @@ from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.model import positions
 from attnviz.model.positions import n_rotated
 from attnviz.model.sites.sites import at, site_names
+from attnviz.model.sites.stages import site_stages, stage_shape
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Block, FeedForward
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.vocabulary import Transform, Vocabulary
+from attnviz.model.stages import STAGE_BY_ID
 
 BIG = stacked(("a",) * 512, p.SeededVectors(512, 64), heads=p.Heads(8, 8, 64), masks=(p.Causal(),))
 
@@ -243,10 +246,26 @@ def test_the_estimate_counts_the_matrices_that_are_converted(
     run(NumpyEngine("float32"), given)
     sequences = 5 * 6 + (0 if given.memory is None else 3 * 5)
     sequences += 2 * 5 * n_rotated(sited(given))  # the cosines and sines by which positions turn
-    of_tokens = 4 * 6 if given.readout == "similarity" else 0  # four distinct ones, which are picked out
     (line,) = [line for line in estimate(given, 4).lines if line.label == "converted weights"]
-    assert line.value == 4 * (sum(converted) - sequences + of_tokens)
+    assert line.value == 4 * (sum(converted) - sequences)
     assert not [line for line in estimate(given, 8).lines if line.label == "converted weights"]
+
+
+@pytest.mark.parametrize(("case", "name"), SITES, ids="/".join)
+def test_the_estimate_is_the_sum_of_the_stored_stages(case: str, name: str) -> None:
+    """Beside a latent, partners and biased experts it is more: working memory, and wider forms of v."""
+    site = at({**SPREAD, **STACKS}[case], name)
+    further = ("mask", "converted weights", "stages before their edits")
+    lines = [line.value for line in estimates._full_pass(site, 8).lines if line.label not in further]
+    rows = [STAGE_BY_ID[stage] for stage in site_stages(site)]
+    stored = [row.id for row in rows if not row.score_shaped or row.made_by.statistics]
+    ffn = site.layer.feed_forward
+    is_biased = ffn is not None and ffn.experts is not None and ffn.experts.biased
+    expected = 8 * sum(math.prod(stage_shape(site, stage)) for stage in stored)
+    if site.latent or site.differential or is_biased:
+        assert expected < sum(lines)
+    else:
+        assert sum(lines) == expected
 
 
 def test_every_formula_multiplies_out_to_its_value() -> None:

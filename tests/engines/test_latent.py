@@ -20,7 +20,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.parity import parity
 from attnviz.engines.run import run
 from attnviz.engines.torch_engine import TorchEngine
-from attnviz.model.operands.matrices import latent_array, projection_array, vectors_array
+from attnviz.model.operands.matrices import latent_numbers, projection_array, vectors_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
@@ -72,14 +72,14 @@ def test_it_is_the_attention_that_it_factorises(experiment: Experiment) -> None:
     def product(*factors: Array) -> Explicit:
         return Explicit(Matrix(np.linalg.multi_dot(factors) if len(factors) > 1 else factors[0]))
 
-    down = latent_array(sited(experiment), "down")
+    down = latent_numbers(sited(experiment), "down")()
     query = [projection_array(sited(experiment), "query")]
     if experiment.layers[0].latent is not None and experiment.layers[0].latent.d_q is not None:
-        query.insert(0, latent_array(sited(experiment), "query_down"))
+        query.insert(0, latent_numbers(sited(experiment), "query_down")())
     projections = Projections(
         product(*query),
-        product(down, latent_array(sited(experiment), "up_key")),
-        product(down, latent_array(sited(experiment), "up_value")),
+        product(down, latent_numbers(sited(experiment), "up_key")()),
+        product(down, latent_numbers(sited(experiment), "up_value")()),
         experiment.layers[0].projections.output,
     )
     plain = run(NumpyEngine("float64"), with_fields(experiment, latent=None, projections=projections))
@@ -124,7 +124,7 @@ def test_the_lines_of_the_paper(engine: Engine, d_q: int | None) -> None:
         readout="none",
     )
     x = vectors_array(experiment.vectors)
-    w = {role: latent_array(sited(experiment), role) for role in experiment.layers[0].latent.roles()}  # type: ignore[union-attr]
+    w = {role: latent_numbers(sited(experiment), role)() for role in experiment.layers[0].latent.roles()}  # type: ignore[union-attr]
     w_uq = projection_array(sited(experiment), "query")
     outputs = np.zeros((n, h * d_h))
     c = [rms(x[t] @ w["down"], 1e-3, gains[0]) for t in range(n)]

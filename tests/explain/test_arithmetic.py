@@ -155,7 +155,7 @@ def test_the_first_line_leads_to_every_source_and_to_nothing_else(
         }
         for source in found:
             assert regions[source.stage].has(source.head, source.row, source.column), (cell, source)
-        if STAGE_BY_ID[cell.stage].rule in ("qd,kd->qk", "qk,kd->qd", "qd,wd->qw", "same_cell"):
+        if STAGE_BY_ID[cell.stage].made_by.pattern in ("qd,kd->qk", "qk,kd->qd", "qd,wd->qw", "same_cell"):
             expected = sum(
                 np.prod(
                     [

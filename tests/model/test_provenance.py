@@ -9,6 +9,7 @@ from first_layer import with_fields
 from msgspec.structs import replace
 
 import attnviz
+from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.provenance import Region, consumers, kv_head, sources, tokens_of
 from attnviz.model.spec.arrays import Matrix
@@ -16,7 +17,6 @@ from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Dropout, ExplicitVectors, Heads, Rope
 from attnviz.model.spec.view import Cell
-from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Origin, SiteTrace
 
 GROUPED = small(heads=Heads(4, 2, 4), position=Rope(base=50.0), masks=(Causal(),), dropout=Dropout(0.3, 1))
@@ -152,6 +152,7 @@ def test_a_region_without_bounds_has_everything() -> None:
 
 def test_probabilities_read_the_whole_row_of_logits() -> None:
     experiment = small(masks=(Causal(),))
-    (region,) = sources(site_of(experiment), Cell("probabilities", 2, 1))
+    site = site_of(experiment)
+    (region,) = sources(site, Cell("probabilities", 2, 1))
     assert region == Region("logits", (0,), (2,), None)
-    assert STAGE_BY_ID["probabilities"].rule == "row"
+    assert bind(site.experiment, "probabilities").pattern == "row"

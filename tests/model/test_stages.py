@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ from positions_by_hand import bucket, entry, related, rotated
 
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.model.binding import bind
 from attnviz.model.operands.matrices import vectors_array
 from attnviz.model.positions import POSITIONS
 from attnviz.model.provenance import consumers, sources
@@ -49,6 +51,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID, STAGES, inputs
 from attnviz.model.trace import Origin, SiteTrace, Trace
+from attnviz.operations.operation import Pattern
 
 
 @pytest.fixture(scope="module", params=SITES, ids="/".join)
@@ -140,9 +143,9 @@ def recomputed(experiment: Site, cell: Cell, read: Reader) -> float:
         return of_partners(experiment, cell, read)
     if stage.endswith("_rotated"):
         return rotated(experiment, cell, read)
-    if STAGE_BY_ID[stage].rule == "row":
+    if stage in ("weights", "probabilities"):
         return softmaxed(experiment, cell, read)
-    if STAGE_BY_ID[stage].rule == "same_cell":
+    if bind(experiment, stage).pattern == "same_cell":
         return pointwise(experiment, cell, read)
     first = read.stages[0] if read.stages else ""
     if stage == "relative":
@@ -429,11 +432,13 @@ def test_every_bias_is_computed_by_hand() -> None:
     assert set(BIASES) == {row.record for row in POSITIONS if row.bias is not None}
 
 
-def test_the_spread_has_every_stage() -> None:
+def test_the_spread_has_every_stage_and_every_pattern() -> None:
     engine = NumpyEngine("float64")
     traces = [run(engine, one) for one in (SPREAD | STACKS).values()]
-    seen = {stage for trace in traces for site in trace.sites for stage in trace.site(site).stages}
-    assert seen == set(STAGE_BY_ID)
+    sites = [trace.site(site) for trace in traces for site in trace.sites]
+    seen = {(stage, bind(site.experiment, stage).pattern) for site in sites for stage in site.stages}
+    assert {stage for stage, _pattern in seen} == set(STAGE_BY_ID)
+    assert {pattern for _stage, pattern in seen} == set(get_args(Pattern))
 
 
 def test_arrays_have_the_shapes_that_the_axes_say(site: SiteTrace) -> None:

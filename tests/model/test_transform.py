@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from attnviz.model.edit.edits import set_d_model
 from attnviz.model.io.files import dumps, load, loads, save
-from attnviz.model.operands.matrices import transform_array
+from attnviz.model.operands.matrices import transform_numbers
 from attnviz.model.sites.sites import main_site
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm
@@ -69,7 +69,7 @@ def test_another_width_cuts_and_fills_it() -> None:
         WrittenRow(Matrix([[1.0, 2.0]])),
         norm=Norm(gain=WrittenRow(Matrix([[1.0, 2.0]]))),
     )
-    assert transform_array(main_site(set_d_model(before, 4)))[3].tolist() == [0.0] * 4
+    assert transform_numbers(main_site(set_d_model(before, 4)))()[3].tolist() == [0.0] * 4
 
 
 def test_a_transform_and_a_latent_are_stored_as_tensors(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ BENT = Stage(
     "l · arctan(s ÷ l)",
     N_("bend"),
     ("scores",),
-    "same_cell",
     when=lambda site: site.position_temperature is None,
     symbols=("s",),
     wraps="{op}({0})",

@@ -17,7 +17,6 @@ CLIPPED = Stage(
     "c · tanh(s ÷ c)",
     N_("clip"),
     ("scores",),
-    "same_cell",
     when=lambda site: site.position_temperature is None,
     symbols=("s",),
     wraps="clip({0})",

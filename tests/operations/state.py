@@ -91,7 +91,6 @@ STATE = Stage(
     "S = Σ kᵀ v",
     "Σ kᵀ v",
     (("k_rotated", "k_normed", "k"), ("v_rotated", "v")),
-    "row",
     width=lambda site: site.heads.d_head,
     symbols=("k", "v"),
     symbol="S",

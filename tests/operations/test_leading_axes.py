@@ -206,7 +206,6 @@ def has(operation: type[Operation], name: str) -> bool:
 
 def form_of(stage: Stage) -> Form | None:
     """The array function of a stage, in place for scores; None where engines write it by hand."""
-    assert stage.made_by is not None
     forms = [form for name, form in FORMS.items() if has(stage.made_by, name)]
     if not stage.score_shaped:
         forms = [form for form in forms if form is not _in_place]
@@ -224,7 +223,7 @@ def cases() -> dict[str, tuple[tuple[str, Site], ...]]:
         site = at((SPREAD | STACKS)[document], name)
         for stage in site_stages(site):
             found[stage].append((f"{document}: {name}", site))
-    return {row.id: tuple(found[row.id]) for row in STAGES if row.made_by is not None}
+    return {row.id: tuple(found[row.id]) for row in STAGES}
 
 
 def layout(site: Site, stage: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.fitting import fitted_block, fitted_norm
-from attnviz.model.operands.matrices import feed_forward_array
+from attnviz.model.operands.matrices import feed_forward_numbers
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import (
     FEED_FORWARD_ROLES,
@@ -274,7 +274,7 @@ def ffn_source(site: Site, role: FeedForwardRole, kind: str, last: LastSeen) -> 
     if kind == "seeded":
         return last.last(f"{role}.seeded", Seeded, getattr(FeedForward(1), role))
     shape = ffn.shape(role, site.d_model)
-    present = Explicit(Matrix(feed_forward_array(ffn, role, site.d_model)))
+    present = Explicit(Matrix(feed_forward_numbers(ffn, role, site.d_model)()))
     kept = last.last(f"{role}.explicit", Explicit, present)
     return kept if kept.values.shape == shape else present
 

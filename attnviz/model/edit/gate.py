@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from attnviz.errors import FieldError, must_be
 from attnviz.model.edit.block import BIAS_SPREAD, LastSeen, seen_row
 from attnviz.model.edit.fitting import fitted_gate
-from attnviz.model.operands.matrices import gate_array
+from attnviz.model.operands.matrices import gate_numbers
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Weights
 from attnviz.model.spec.gate import Gate
@@ -43,9 +43,9 @@ def gate_source(site: Site, kind: str, last: LastSeen) -> Weights:
         return Identity()
     if kind == "seeded":
         return last.last("gate.seeded", Seeded, Seeded(15))
-    kept = last.last("gate.explicit", Explicit, Explicit(Matrix(gate_array(site))))
+    kept = last.last("gate.explicit", Explicit, Explicit(Matrix(gate_numbers(site)())))
     fits = kept.values.shape == gate_of(site).shape(site.d_model, site.heads)
-    return kept if fits else Explicit(Matrix(gate_array(site)))
+    return kept if fits else Explicit(Matrix(gate_numbers(site)()))
 
 
 def set_gate_bias(site: Site, is_on: bool, last: LastSeen) -> Site:

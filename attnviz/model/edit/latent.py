@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.edit.fitting import fitted_latent
 from attnviz.model.operands.latent import latent_of
-from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.operands.matrices import latent_numbers, projection_array
 from attnviz.model.positions import changes
 from attnviz.model.spec.arrays import Matrix, cut_or_filled
 from attnviz.model.spec.attention import edits_beside_latent
@@ -107,7 +107,7 @@ def set_latent_weights(site: Site, role: LatentRole, source: Weights) -> Site:
 
 def latent_written_out(site: Site, role: LatentRole) -> Explicit:
     """One of the latent's matrices as explicit numbers."""
-    return Explicit(Matrix(latent_array(site, role)))
+    return Explicit(Matrix(latent_numbers(site, role)()))
 
 
 def _refitted(site: Site, latent: Latent | None, heads: Heads, projections: Projections) -> Site:

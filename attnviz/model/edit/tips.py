@@ -7,6 +7,7 @@ feature of the arrow is one feature of a token vector plus a constant.
 from __future__ import annotations
 
 from attnviz.i18n import N_
+from attnviz.model.binding import bind
 from attnviz.model.edit.edits import Sequence, added_position, set_vectors, vectors_of
 from attnviz.model.operands.matrices import is_selection, vectors_array
 from attnviz.model.positions import changes
@@ -14,7 +15,7 @@ from attnviz.model.sites.sites import at, place_of
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Role
 from attnviz.model.spec.rows import row_array
-from attnviz.model.stages import SITE_INPUTS, STAGE_BY_ID, inputs
+from attnviz.model.stages import SITE_INPUTS, inputs
 
 ROLES: dict[str, Role] = {"q": "query", "k": "key"}
 """The projection that computes the arrows of a name; x has none."""
@@ -42,7 +43,7 @@ def why_fixed(experiment: Experiment, site: str, name: str, stages: tuple[str, .
     attention, role = at(experiment, site), ROLES[name]
     if read not in ("memory", "norm_1", *SITE_INPUTS) or not is_selection(attention, role):
         return N_("This arrow depends on x and its weights; with an identity projection it can be dragged.")
-    if read == "x_projected" or STAGE_BY_ID[read].rule == "row":
+    if bind(attention, read).pattern in ("projection", "row"):
         return N_("This arrow follows from a norm of x; without that norm it can be dragged.")
     if attention.qk_norm is not None:
         return N_("This arrow is normalised; without QK-norm it can be dragged.")

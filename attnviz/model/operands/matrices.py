@@ -7,6 +7,9 @@ attention of a small experiment, and a drag needs it on every frame.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +24,8 @@ from attnviz.model.spec.source import Source, Table
 from attnviz.model.spec.vocabulary import Classes, Vocabulary
 
 Array = NDArray[np.float64]
+Numbers = Callable[[], Array]
+"""A function that returns the numbers of a weight, (in, out), read-only: it holds their source, no site."""
 
 
 def vectors_array(vectors: Vectors) -> Array:
@@ -29,21 +34,22 @@ def vectors_array(vectors: Vectors) -> Array:
 
 
 def projection_array(site: Site, role: Role) -> Array:
-    """W of one projection, (in, out), read-only; the output projection tied to another is its transpose."""
+    """W of one projection, (in, out), read-only."""
+    return projection_numbers(site, role)()
+
+
+def projection_numbers(site: Site, role: Role) -> Numbers:
+    """W of one projection; the output projection tied to another is its transpose."""
     to = site.projections.tied_to(role)
     if to is None:
-        return _numbers(getattr(site.projections, role), site.projection_shape(role))
-    target = projection_array(site, to)
-    return target.T if is_transposed(role, to) else target
+        return partial(getattr(site.projections, role).numbers, site.projection_shape(role))
+    target = projection_numbers(site, to)
+    return (lambda: target().T) if is_transposed(role, to) else target
 
 
-def _numbers(source: Source, shape: tuple[int, int]) -> Array:
-    return source.numbers(shape)
-
-
-def feed_forward_array(ffn: FeedForward, role: FeedForwardRole, d_model: int) -> Array:
-    """W of one linear map of a feed-forward layer, (in, out), read-only."""
-    return _numbers(getattr(ffn, role), ffn.shape(role, d_model))
+def feed_forward_numbers(ffn: FeedForward, role: FeedForwardRole, d_model: int) -> Numbers:
+    """W of one linear map of a feed-forward layer."""
+    return partial(getattr(ffn, role).numbers, ffn.shape(role, d_model))
 
 
 def transform_shape(site: Site) -> tuple[int, int]:
@@ -51,39 +57,40 @@ def transform_shape(site: Site) -> tuple[int, int]:
     return site.d_model, site.logit_features
 
 
-def transform_array(site: Site) -> Array:
-    """W_T, (d_model, features), read-only."""
+def transform_numbers(site: Site) -> Numbers:
+    """W_T, (d_model, features)."""
     known = site.layer.vocabulary
     assert known is not None and known.transform is not None
-    return _numbers(known.transform.weights, transform_shape(site))
+    return partial(known.transform.weights.numbers, transform_shape(site))
 
 
-def gate_array(site: Site) -> Array:
-    """W_G, (d_model, heads side by side), read-only. Raises `ValueError` without a gate."""
+def gate_numbers(site: Site) -> Numbers:
+    """W_G, (d_model, heads side by side). Raises `ValueError` without a gate."""
     if site.gate is None:
         raise FieldError("gate", None, must_be("a gate for its matrix"))
-    return _numbers(site.gate.weights, site.gate.shape(site.d_model, site.heads))
+    return partial(site.gate.weights.numbers, site.gate.shape(site.d_model, site.heads))
 
 
-def embedding_projection_array(site: Site) -> Array:
-    """W_X, (features of a token vector, d_model), read-only."""
+def embedding_projection_numbers(site: Site) -> Numbers:
+    """W_X, (features of a token vector, d_model)."""
     widened = site.layer.embedding_projection
     assert widened is not None
-    return _numbers(widened.weights, (site.d_embedding, site.d_model))
+    return partial(widened.weights.numbers, (site.d_embedding, site.d_model))
 
 
-def latent_array(site: Site, role: LatentRole) -> Array:
-    """W of one of the matrices of a latent, (in, out), read-only. Raises `ValueError` without a latent."""
+def latent_numbers(site: Site, role: LatentRole) -> Numbers:
+    """W of one of the matrices of a latent. Raises `ValueError` without a latent."""
     latent = site.latent
     if latent is None:
         raise FieldError("latent", None, must_be("a latent for its matrices"))
-    return _numbers(getattr(latent, role), latent.shape(role, site.d_model, site.d_keys, site.heads))
+    shape = latent.shape(role, site.d_model, site.d_keys, site.heads)
+    return partial(getattr(latent, role).numbers, shape)
 
 
-def unembedding_array(vocabulary: Vocabulary) -> Array:
+def unembedding_numbers(vocabulary: Vocabulary) -> Numbers:
     """W of the logits, (d_model, token): its own, or the embedding transposed."""
-    own = vocabulary.unembedding
-    return vocabulary.embedding.array.T if own is None else own.array
+    own, embedding = vocabulary.unembedding, vocabulary.embedding
+    return lambda: embedding.array.T if own is None else own.array
 
 
 def table_array(table: Table, shape: tuple[int, int]) -> Array:
@@ -148,3 +155,13 @@ def vocabulary(experiment: Experiment | Site) -> tuple[tuple[str, ...], tuple[in
     for row, token in enumerate(experiment.tokens):
         first.setdefault(token, row)
     return tuple(first), tuple(first.values())
+
+
+def _of_distinct(site: Site) -> Array:
+    vectors = vectors_array(site.vectors)[list(vocabulary(site)[1])]
+    vectors.setflags(write=False)
+    return vectors
+
+
+compared_vectors = WeakMemo(_of_distinct, most=4)
+"""The vectors of the distinct tokens, which a similarity compares with, (token, feature), read-only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.model.operands.matrices import embedding_projection_array, latent_array, projection_array
+from attnviz.model.operands.matrices import embedding_projection_numbers, latent_numbers, projection_array
 from attnviz.model.provenance import kv_head
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.rows import Row, row_array
@@ -21,7 +21,7 @@ def entered(site: Site, x: Floats) -> Floats:
     first = block.norm_1 if block is not None and block.placement != "post" else None
     x = normed(site.layer.embedding_norm, x)
     if widened is not None and site.inputs.begins:
-        x = _plus(x @ embedding_projection_array(site), widened.bias)
+        x = _plus(x @ embedding_projection_numbers(site)(), widened.bias)
     return normed(first, x)
 
 
@@ -29,7 +29,7 @@ def queries(site: Site, x: Floats, head: int) -> Floats:
     """q of one head as the scores would have it without RoPE, (n, d_qk)."""
     latent = site.latent
     if latent is not None and latent.d_q is not None:
-        x = normed(latent.query_norm, x @ latent_array(site, "query_down"))
+        x = normed(latent.query_norm, x @ latent_numbers(site, "query_down")())
     weights, bias = projection_array(site, "query"), site.projections.query_bias
     columns = slice(head * site.d_qk, (head + 1) * site.d_qk)
     return _of_head(site, _plus(x @ weights, bias), columns, "query_gain")
@@ -41,9 +41,9 @@ def keys(site: Site, x: Floats, head: int) -> Floats:
     columns = slice(group * d_head, (group + 1) * d_head)
     latent = site.latent
     if latent is not None:
-        content = normed(latent.norm, x @ latent_array(site, "down"))
-        content = (content @ latent_array(site, "up_key"))[:, columns]
-        shared = x @ latent_array(site, "rope_key") if latent.d_rope else content[:, :0]
+        content = normed(latent.norm, x @ latent_numbers(site, "down")())
+        content = (content @ latent_numbers(site, "up_key")())[:, columns]
+        shared = x @ latent_numbers(site, "rope_key")() if latent.d_rope else content[:, :0]
         return np.concatenate((content, shared), axis=1)
     k = _plus(x @ projection_array(site, "key"), site.projections.key_bias)
     return _of_head(site, k, columns, "key_gain")

@@ -56,6 +56,14 @@ def _counted(has_memory: bool, has_cross: bool, n_encoder: int, n_layers: int) -
     return inputs
 
 
+def path_to(experiment: Experiment, name: str) -> tuple[str, ...]:
+    """The sites that a token passes on its way through a site, in order; each reads the one before it."""
+    path = [name]
+    while before := at(experiment, path[0]).inputs.tokens:
+        path.insert(0, before)
+    return tuple(path)
+
+
 def place_of(experiment: Experiment, name: str) -> Place:
     """The site of that name. Raises `KeyError` naming the existing sites."""
     for place in places(experiment):

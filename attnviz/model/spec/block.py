@@ -155,11 +155,6 @@ class FeedForward(Value, frozen=True):
         return self.experts is not None and self.experts.weighted == "output"
 
     @property
-    def n_weighted(self) -> int:
-        """Stages that the weights of experts multiply: gate and up, or the hidden features; 0 without any."""
-        return self.scales_inputs * (1 + self.gated) + self.scales_outputs
-
-    @property
     def roles(self) -> tuple[FeedForwardRole, ...]:
         """The matrices that it uses."""
         is_used = {"gate": self.gated, "router": self.experts is not None}

@@ -19,7 +19,7 @@ OPERATIONS: tuple[tuple[Operation, str, str], ...] = (
 )
 """(id, title, hint) of each operation."""
 
-EDITABLE = tuple(row.id for row in STAGE_BY_ID.values() if row.rule != "given" and not row.by_token)
+EDITABLE = tuple(row.id for row in STAGE_BY_ID.values() if row.reads and not row.by_token)
 """The stages that can be edited: those that their site computes, and keeps or computes by rows."""
 
 FROM_LATENT = tuple(stage.id for stage in STAGE_BY_ID.values() if stage.axes[0] == "kv_head")

@@ -14,6 +14,7 @@ from attnviz.core.progress import never_cancelled
 from attnviz.core.text import isolated, number, visible
 from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
+from attnviz.model.sites.sites import path_to
 from attnviz.model.stages import STAGE_BY_ID, result_of
 from attnviz.model.trace import SiteTrace, Trace
 
@@ -191,11 +192,9 @@ def _residual_path(trace: Trace, site: SiteTrace) -> Iterator[Finding]:
     far it is the product (Xiong et al. 2020, section 3).
     """
     shares = np.ones(site.experiment.n_queries)
-    own = [trace.site(name) for name in trace.sites]
-    for layer in own[: own.index(site) + 1]:
-        if layer.experiment.place.stack == site.experiment.place.stack:
-            for spread in _spreads(layer):
-                shares = shares / spread
+    for name in path_to(trace.experiment, site.name):
+        for spread in _spreads(trace.site(name)):
+            shares = shares / spread
     share = float(np.mean(shares))
     if _spreads(site) and share < FADED:
         says = Message(

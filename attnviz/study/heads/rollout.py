@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from attnviz.core.matrix import by_rows
 from attnviz.core.max_flow import Network
 from attnviz.core.progress import Check, never_cancelled, progress_of
-from attnviz.model.sites.sites import at
+from attnviz.model.sites.sites import at, path_to
 from attnviz.model.trace import Trace
 
 Floats = NDArray[np.float64]
@@ -24,12 +24,10 @@ def rollout(trace: Trace) -> dict[str, Floats]:
 
     A row that attends to nothing keeps its own token alone.
     """
+    mixed = _mixed(trace)
     by_site: dict[str, Floats] = {}
-    for mixed in _mixed(trace).values():
-        below: Floats | None = None
-        for name, one in mixed.items():
-            below = one if below is None else one @ below
-            by_site[name] = below
+    for name, path in _paths(trace, tuple(mixed)).items():
+        by_site[name] = mixed[name] if len(path) == 1 else mixed[name] @ by_site[path[-2]]
     return by_site
 
 
@@ -43,12 +41,17 @@ def attention_flow(
     """
     by_site: dict[str, Floats] = {}
     progress = progress_of(check)
-    chosen = {name: mixed for name, mixed in _mixed(trace).items() if stack in ("", name)}
-    for mixed in chosen.values():
-        layers = list(mixed.values())
+    mixed = _mixed(trace)
+    paths = _paths(trace, tuple(mixed))
+    chosen = [path for name, path in paths.items() if stack in ("", at(trace.experiment, name).place.stack)]
+    ends = [
+        path for path in chosen if not any(path == other[: len(path)] for other in chosen if path != other)
+    ]
+    for path in ends:
+        layers = [mixed[name] for name in path]
         n_tokens = len(layers[0])
         networks = _networks(layers)
-        for depth, name in enumerate(mixed, 1):
+        for depth, name in enumerate(path, 1):
             flows = np.zeros(n_tokens)
             for sink in range(n_tokens):
                 # A flow through a layer costs as much as the layers below it.
@@ -82,16 +85,20 @@ def layer_map(
     return tuple(rows), np.array(list(rows.values())).reshape(len(rows), -1)
 
 
-def _mixed(trace: Trace) -> dict[str, dict[str, Floats]]:
-    """M of every self-attention, by stack and site."""
-    by_stack: dict[str, dict[str, Floats]] = {}
+def _paths(trace: Trace, sites: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Those of some sites that a token passes up to each of them, itself the last."""
+    return {name: tuple(one for one in path_to(trace.experiment, name) if one in sites) for name in sites}
+
+
+def _mixed(trace: Trace) -> dict[str, Floats]:
+    """M of every self-attention, by site."""
+    by_site: dict[str, Floats] = {}
     for name in trace.sites:
-        site = at(trace.experiment, name)
-        if site.memory is not None:
+        if at(trace.experiment, name).memory is not None:
             continue
         own = trace.site(name)
         mean = by_rows(np.asarray, own.mean(own.raw_map, keep=False))
         mixed = mean / 2 + np.eye(len(mean)) / 2
         mixed /= mixed.sum(axis=1, keepdims=True)
-        by_stack.setdefault(site.place.stack, {})[name] = mixed
-    return by_stack
+        by_site[name] = mixed
+    return by_site

@@ -15,7 +15,7 @@ from attnviz.model.edit import edits
 from attnviz.model.edit.latent import first_latent, set_latent, set_latent_size
 from attnviz.model.edit.switching import set_n_rotated, set_position
 from attnviz.model.operands.latent import cached_numbers, expanded_numbers
-from attnviz.model.operands.matrices import latent_array, projection_array
+from attnviz.model.operands.matrices import latent_numbers, projection_array
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.experiment import Experiment
@@ -215,7 +215,7 @@ def test_a_latent_of_the_queries_comes_and_goes() -> None:
 
 def test_matrices_follow_heads_vectors_and_widths() -> None:
     written = {
-        role: Explicit(Matrix(latent_array(sited(latent_experiment(latent=Latent(3, 5, 2))), role)))  # type: ignore[arg-type]
+        role: Explicit(Matrix(latent_numbers(sited(latent_experiment(latent=Latent(3, 5, 2))), role)()))  # type: ignore[arg-type]
         for role in LATENT_ROLES
     }
     one = latent_experiment(
@@ -230,7 +230,7 @@ def test_matrices_follow_heads_vectors_and_widths() -> None:
         assert changed.heads.n_kv_heads == changed.heads.n_heads
         for role in changed.latent.roles():  # type: ignore[union-attr]
             shape = changed.latent.shape(role, changed.d_model, changed.d_keys, changed.heads)  # type: ignore[union-attr]
-            assert latent_array(changed, role).shape == shape
+            assert latent_numbers(changed, role)().shape == shape
     wider = set_latent_size(sited(one), d_c=4)
     assert wider.latent is not None and wider.latent.norm is not None
     np.testing.assert_array_equal(wider.latent.norm.gain.values.array, [[1, 2, 3, 0]])  # type: ignore[union-attr]
