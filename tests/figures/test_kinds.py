@@ -224,6 +224,7 @@ def test_a_step_shows_the_words_so_far_and_the_most_probable_next_ones() -> None
     best = np.argsort(-step.probabilities, kind="stable")[:6]
     for index in best:
         assert number(float(step.probabilities[index])) in found
+    assert f"step 6: {step.token}" in found, "as the player counts"
     assert [row.id for row in KINDS][-1] == "step"
 
 

@@ -67,7 +67,7 @@ def draw_step(subject: Subject, style: Style) -> Drawing:
         _draw_next(axes, rows, below, total, style)
 
     title = _("step {step}: {token}").format(
-        step=step.index, token=elide(shown_token(vocabulary, step.token), LONGEST)
+        step=step.index + 1, token=elide(shown_token(vocabulary, step.token), LONGEST)
     )
     says = _("tokens shaded by their weight in head {head}; below, the most probable next tokens").format(
         head=head + 1

@@ -201,7 +201,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "step",
         N_("Step"),
-        present=lambda source, at: str(source.document.view.step),
+        present=lambda source, at: str(source.document.view.step + 1),
         control="text",
         flag="--step",
     ),

@@ -63,6 +63,8 @@ class Preview(QWidget):
         at = self.index
         self.clear()
         if isinstance(shown, str):
+            wrap = QPlainTextEdit.LineWrapMode  # a sentence breaks, the lines of a file do not
+            self._text.setLineWrapMode(wrap.NoWrap if "\n" in shown else wrap.WidgetWidth)
             self._text.setPlainText(shown)
             self._side.setCurrentWidget(self._text)
             return
@@ -111,7 +113,6 @@ class Preview(QWidget):
         self._text.setReadOnly(True)
         self._text.setTabChangesFocus(True)
         self._text.setFont(number_font(TEXT_PX))
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._side, self._turner = QStackedWidget(), QWidget()
         self._side.addWidget(self._label)
         self._side.addWidget(self._text)

@@ -226,6 +226,8 @@ def _chosen(row: Export, choice: Choice) -> Iterator[str]:
             continue
         if option.name == "over":
             yield from (option.flag, over_of(choice))
+        elif option.name == "step":
+            yield from (option.flag, str(choice.step))
         elif option.control != "switch":
             yield from (option.flag, text)
         elif text == "on":

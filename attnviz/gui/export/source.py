@@ -85,9 +85,16 @@ class Choice:
         text = self.text(name)
         if not text:
             return None
-        if not text.isascii() or not text.isdigit() or (most is not None and int(text) > most):
+        is_whole = text.isascii() and text.isdigit()
+        if not is_whole or int(text) < least or (most is not None and int(text) > most):
             raise FieldError(name, text, whole_number(least, most))
         return int(text)
+
+    @property
+    def step(self) -> int | None:
+        """The decoding step, counted from 0; its text counts from 1, as the player does."""
+        shown = self.number("step", least=1)
+        return None if shown is None else shown - 1
 
     def view(self, view: View) -> View:
         """A view with what was chosen."""
@@ -101,8 +108,9 @@ class Choice:
         elif self.text("query"):
             fields |= {"query": self.number("query"), "lines": replace(view.lines, queries="one")}
             fields["locked"] = None if self.number("query") != view.query else view.locked
-        step = self.number("step")
-        return replace(view, **fields, **({} if step is None else {"step": step}))
+        if self.step is not None:
+            fields["step"] = self.step
+        return replace(view, **fields)
 
     def subject(self, source: Source, check: Check) -> Subject:
         """The subject of a figure. Raises `ValueError` for an option that is no value."""

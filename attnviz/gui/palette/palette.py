@@ -286,7 +286,7 @@ class Palette(QWidget):
         matches = search(text, self._entries) if text.strip() else self._unsearched()
         self._lines.show(matches)
         self.list.setVisible(bool(matches))
-        self._empty.setVisible(not matches)
+        self._empty.setVisible(not matches and self.is_complete)
         if matches:
             self.list.setCurrentIndex(self._lines.index(0, 0))
         self._place()

@@ -296,14 +296,15 @@ def _controls(surface: Surface, section: Section) -> Iterator[Entry]:
     for term in section.terms():
         if term.widget is section.header or not term.widget.isVisibleTo(section.content):
             continue
-        name = term.widget.accessibleName() or (_(term.names[0]) if term.names[0] else "")
+        title, *options = term.names
+        name = term.widget.accessibleName() or (_(title) if title else enumerated(map(_, options)))
         if "{" in name:  # one of several alike, such as the dials, before it is first shown
             continue
         heading = _(section.heading)
         texts = tuple(text for message in term.texts for text in in_every_language(message))
         yield Entry(
             f"control:{section.id}:{term.widget.objectName()}",
-            named(heading, name) if name else heading,  # the row of kinds has the section's name
+            named(heading, name),
             partial(_bring, surface, term.widget),
             (*texts, section.present(surface.store.document)),
         )

@@ -268,7 +268,7 @@ class Documents(QObject):
         lost = self._store.chapters.lost_by_leaving
         names = [name_of(chapter) for chapter in lost]
         if len(lost) == 1 and lost[0].is_too_large:
-            text = _("{name} has unsaved changes and is too large for undo to restore.")
+            text = _("“{name}” has unsaved changes and is too large for undo to restore.")
             return self._may_go(lost, text.format(name=names[0]))
         text = _("Opening another document makes undo forget these documents, which have unsaved changes:")
         return self._may_go(lost, text + _listed(names))
@@ -278,7 +278,7 @@ class Documents(QObject):
         unsaved = self._unsaved
         names = [name_of(chapter) for chapter in unsaved]
         if len(names) <= 1:
-            return self._may_go(unsaved, _("{name} has unsaved changes.").format(name="".join(names)))
+            return self._may_go(unsaved, _("“{name}” has unsaved changes.").format(name="".join(names)))
         return self._may_go(unsaved, _("These documents have unsaved changes:") + _listed(names))
 
     @property

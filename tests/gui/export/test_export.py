@@ -569,6 +569,19 @@ def test_a_table_is_shown_as_it_is_written(
     qtbot.waitUntil(lambda: "from 0 to 17; got '99'." in error.text())
 
 
+@pytest.mark.parametrize(("export", "breaks"), [("page", True), ("script", False), ("table", False)])
+def test_a_sentence_in_the_preview_breaks_and_a_line_of_a_file_does_not(
+    export: str, breaks: bool, bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench, export)
+    qtbot.waitUntil(lambda: dialog._shown is not None)
+    text = dialog.findChild(QPlainTextEdit, "export_text")
+    dialog.show()
+    text.setFixedWidth(120)
+    qtbot.waitUntil(lambda: text.viewport().width() < 120)
+    assert (text.horizontalScrollBar().maximum() == 0) is breaks and text.toPlainText()
+
+
 def test_what_cannot_be_written_is_one_sentence(bench: Bench, tmp_path: Path) -> None:
     made = EXPORT_BY_ID["table"].make(bench.exporter.source({}), Choice("csv", ()), lambda: None)
     bench.exporter.write(tmp_path / "absent" / "a.csv", made)

@@ -18,6 +18,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute_decoding
 from attnviz.core.progress import never_cancelled
+from attnviz.errors import FieldError
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.export import _engines
 from attnviz.gui.export.names import file_name
@@ -43,7 +44,7 @@ CHOSEN = {
     "first": "0.5",
     "last": "2",
     "count": "2",
-    "step": "1",
+    "step": "2",
     "slides": "on",
 }
 
@@ -179,6 +180,16 @@ def test_a_file_with_hidden_characters_in_its_name_is_one_word_of_the_line(tmp_p
     words = command.replace("attnviz page", "printf %s\\\\0", 1)
     said = subprocess.run(["bash", "-c", words], capture_output=True, check=True).stdout
     assert os.fsdecode(said.split(b"\0")[0]) == str(file)
+
+
+def test_the_dialog_counts_steps_from_one_as_the_player_does_and_the_shell_from_zero() -> None:
+    source, row = source_of(DOCUMENT), EXPORT_BY_ID["step"]
+    choice = present_choice(source, row)
+    assert DOCUMENT.view.step == 1 and choice.text("step") == "2"
+    assert choice.view(replace(DOCUMENT.view, step=0)).step == 1
+    assert " --step 1 " in command_of(source, row, choice).text
+    with pytest.raises(FieldError, match="at least 1; got '0'"):
+        with_fields(choice, texts=(("step", "0"),)).view(DOCUMENT.view)
 
 
 @pytest.mark.parametrize(("picture", "format_id"), [("stage", "png"), ("heads", "svg"), ("table", "csv")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.gui.commands.actions import ACTIONS
@@ -121,6 +122,14 @@ def test_no_line_shows_a_placeholder(desk: Desk) -> None:
     desk.store.open(load_preset("rope-pair"))
     desk.settle()
     assert [entry.text for entry in all_entries(desk.window.surface) if "{" in entry.text] == []
+
+
+@pytest.mark.reads
+@pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
+def test_no_two_lines_read_alike(desk: Desk, language: str) -> None:
+    set_language(language)
+    lines = [(entry.kind, entry.text) for entry in all_entries(desk.window.surface)]
+    assert [line for line, count in Counter(lines).items() if count > 1] == []
 
 
 def test_arrows_choose_and_escape_closes(desk: Desk) -> None:
@@ -313,6 +322,17 @@ def test_enter_waits_for_lines_that_are_still_to_be_made(desk: Desk, monkeypatch
     assert [section.id for section in desk.window.panels["mechanism"].sections if section.is_open] == [
         "score"
     ]
+
+
+def test_nothing_is_called_missing_before_all_lines_are_made(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("attnviz.gui.palette.palette.AT_ONCE_S", 0.0)
+    line, empty = open_palette(desk), desk.find(QLabel, "palette_empty")
+    line.setText("qqqq zzzz")
+    assert not palette(desk).is_complete and not palette(desk).found() and empty.isHidden()
+    QTest.keyClick(line, Qt.Key.Key_Return)
+    assert palette(desk).is_complete and not palette(desk).found() and empty.isVisible()
 
 
 def test_the_chosen_line_stays_chosen_while_more_are_made(

@@ -301,6 +301,12 @@ def test_a_locked_cell_that_an_edit_takes_away_is_said(made) -> None:  # type: i
     assert word(panel, "inspector_says").startswith("This cell no longer exists.")
 
 
+def test_a_vector_under_the_mouse_is_not_called_gone_in_a_layer_without_it(made) -> None:  # type: ignore[no-untyped-def]
+    store, panel = made()
+    store.set_hover(Cell("memory", 0, 0))
+    assert word(panel, "inspector_says").startswith("Hover a cell")
+
+
 def test_nothing_is_worked_out_while_the_tab_is_hidden(made) -> None:  # type: ignore[no-untyped-def]
     store, panel = made()
     store.look(locked=WEIGHT)

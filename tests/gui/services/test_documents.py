@@ -333,7 +333,7 @@ def test_closing_names_every_unsaved_document_and_saves_all(
     change(desk)
     first = desk.store.document
     desk.close()
-    assert answers.texts == ["A fluffy blue creature has unsaved changes."] and desk.window.isVisible()
+    assert answers.texts == ["“A fluffy blue creature” has unsaved changes."] and desk.window.isVisible()
     desk.store.open(load_preset("dog-bites-man"))
     desk.store.open(load_preset("toy-attention"))
     desk.settle()

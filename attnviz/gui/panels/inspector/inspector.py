@@ -339,11 +339,11 @@ class InspectorPanel(Panel):
         if cell is not None and is_decoded:
             site = self.store.decoded_site(cell)
         self._code.show_stage(site, self.store.document.view.stage if cell is None else cell.stage)
-        if cell is None or site is None:
-            self._say(_("Hover a cell to see its arithmetic; click to lock it."))
-            return
-        if not exists(site, cell):
-            self._say(_("This cell no longer exists. Hover a cell to see its arithmetic; click to lock it."))
+        if cell is None or site is None or not exists(site, cell):
+            is_gone = cell is not None and cell == self.store.document.view.locked
+            hover = _("Hover a cell to see its arithmetic; click to lock it.")
+            gone = _("This cell no longer exists. Hover a cell to see its arithmetic; click to lock it.")
+            self._say(gone if is_gone and site is not None else hover)
             return
         explanation = explain_gradient(site, cell) if isinstance(site, GradientSite) else explain(site, cell)
         self.page.set_explanation(explanation)
