@@ -6,7 +6,6 @@ A file begins with `---`, lines `key: value`, `---`. Each step is a heading `# i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from attnviz.core.cost.published_models import PUBLISHED_BY_ID
 from attnviz.core.text import exposed
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
+from attnviz.model.edit.settings import written_value
 from attnviz.model.io.regular_file import read_text
 from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.value import check_texts
@@ -229,25 +229,9 @@ def _change(key: str) -> Callable[[dict[str, Any], str], None]:
         path, equals, written = value.partition("=")
         if not equals:
             raise InputError(Message("A change must be path = value; got {value}.", value=quoted(value)))
-        draft[key].append((path.strip(), _json(written.strip())))
+        draft[key].append((path.strip(), written_value(written.strip())))
 
     return change
-
-
-def _json(text: str) -> Any:
-    """A JSON value; a bare word is a text."""
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError:
-        if re.fullmatch(r"[A-Za-z_][\w -]*", text):
-            return text
-        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
-    except RecursionError:
-        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
-
-
-def _refuse(text: str) -> Any:
-    raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text)))
 
 
 def _panels(draft: dict[str, Any], value: str) -> None:

@@ -173,7 +173,11 @@ def test_every_shipped_file_names_panels_of_the_window(folder: str, ids: tuple[s
         ),
         ("stage: weights", "stage: logits", "must have the stage 'logits'"),
         ("[creature],", "[creature](#two),", "step must be 'halves'; got 'two'."),
-        ("[creature],", "[creature](http://x),", "must be query, key, cell r, c, #step or https"),
+        (
+            "[creature],",
+            "[creature](http://x),",
+            "must be query, key, cell r, c, set, type, mask, head, #step or https",
+        ),
         ("query: 3", "lock: two, 1", "lock must be a row and a column, such as 2, 1; got 'two, 1'."),
         ("query: 3", "lock: 4, 1", "lock must be a cell of 4x4; got '4, 1'."),
         ("query: 3", "cover: 4", "The index must be a whole number from -4 to 3; got 4."),

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.errors import InputError
+from attnviz.gui.forms.sentence import SentenceControls
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
@@ -194,6 +195,8 @@ class LessonPanel(Panel):
         self._go = says(Button(), id="lesson_workspace", tip=tip)
         self._pages = QStackedWidget()
         self._build()
+        for text in self.findChildren(LinkedText):
+            text.make_control = SentenceControls(store)
         self._connect()
         set_tone("muted", self._place)
 
