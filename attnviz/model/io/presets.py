@@ -55,15 +55,18 @@ PRESETS: tuple[Preset, ...] = (
         "softmax-scores",
         _FIRST,
         N_("Softmax of four scores"),
-        N_("Four scores typed in directly; raise the temperature and watch the weights flatten."),
+        N_(
+            "Four scores typed in directly; raise the [temperature](set temperature 1.0) and "
+            "watch the weights flatten."
+        ),
     ),
     Preset(
         "fluffy-blue-creature",
         _FIRST,
         N_("A fluffy blue creature"),
         N_(
-            "Four query heads on two key/value heads: at [creature], one head attends to "
-            "[fluffy](key), another to [blue](key)."
+            "Four query heads on two key/value heads: at [creature], [one head](head 1) attends to "
+            "[fluffy](key), [another](head 2) to [blue](key)."
         ),
     ),
     Preset(
@@ -144,15 +147,19 @@ PRESETS: tuple[Preset, ...] = (
         "mask-after-softmax",
         _MASKS,
         N_("A mask that comes too late"),
-        N_("Masked after the softmax, the rows no longer sum to one; switch it to before."),
+        N_(
+            "Masked [after](set mask_placement after_softmax) the softmax, the rows no longer sum "
+            "to one; switch it to [before](set mask_placement before_softmax)."
+        ),
     ),
     Preset(
         "answer-in-sight",
         _MASKS,
         N_("The answer in sight"),
         N_(
-            "Without a mask this head reads the answer: each token copies the next one, and the loss is "
-            "almost 0. With the causal mask there is nothing to copy at [cat]."
+            "Without a mask this head reads the answer: each token copies the next one, and the "
+            "loss is almost 0. With the [causal](mask causal) mask there is nothing to copy at "
+            "[cat]."
         ),
     ),
     Preset(
@@ -169,8 +176,8 @@ PRESETS: tuple[Preset, ...] = (
         _MASKS,
         N_("−10000 is not −∞"),
         N_(
-            "A mask bias lowers all scores of a [fully masked row](query 0) alike, so it attends to "
-            "every key."
+            "A [mask bias](set mask_bias -10000) lowers all scores of a [fully masked row](query "
+            "0) alike, so it attends to every key."
         ),
     ),
     Preset(
@@ -178,8 +185,8 @@ PRESETS: tuple[Preset, ...] = (
         _MASKS,
         N_("A prefix that attends both ways"),
         N_(
-            "A prefix language model: the [question](query 4) attends both ways, the [answer](query "
-            "6) one word after the other."
+            "A [prefix](mask prefix) language model: the [question](query 4) attends both ways, "
+            "the [answer](query 6) one word after the other."
         ),
     ),
     Preset(
@@ -201,7 +208,9 @@ PRESETS: tuple[Preset, ...] = (
         "attention-sinks",
         _MASKS,
         N_("A sink that takes weight"),
-        N_("One more score per head, without a value: the sink takes most of head 1's weight."),
+        N_(
+            "One more score per head, without a value: the sink takes most of the weight of [head 1](head 1)."
+        ),
     ),
     Preset(
         "dog-bites-man",
@@ -213,7 +222,10 @@ PRESETS: tuple[Preset, ...] = (
         "causal-order",
         _POSITIONS,
         N_("Dog bites man, with a causal mask"),
-        N_("A causal mask alone reveals the order: with other words before it, a word has another output."),
+        N_(
+            "A [causal](mask causal) mask alone reveals the order: with other words before it, a "
+            "word has another output."
+        ),
     ),
     Preset(
         "sinusoidal",
@@ -251,7 +263,7 @@ PRESETS: tuple[Preset, ...] = (
         N_("ALiBi in a sliding window"),
         N_(
             "Eight slopes from 1/2 to 1/256: steep heads attend nearby, flat heads far away, none "
-            "past the window."
+            "past the [window](mask window)."
         ),
     ),
     Preset(
@@ -281,7 +293,8 @@ PRESETS: tuple[Preset, ...] = (
         N_("Sharper with every position"),
         N_(
             "Queries grow with their position, as in Llama 4: the last of 16 tokens still gives "
-            "[gold](key) 0.94, and without the temperature by position 0.57."
+            "[gold](key) 0.94, and [without](set position_temperature null) the temperature by "
+            "position 0.57."
         ),
     ),
     Preset(
@@ -289,8 +302,8 @@ PRESETS: tuple[Preset, ...] = (
         _SIZE,
         N_("512 features without ÷√d"),
         N_(
-            "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the weight; "
-            "switch the scale on."
+            "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the "
+            'weight; switch the scale to [÷√d](set scale {"kind": "sqrt_d_head"}).'
         ),
     ),
     Preset(
@@ -368,8 +381,8 @@ PRESETS: tuple[Preset, ...] = (
         _ARCHITECTURES,
         N_("A gate for each head"),
         N_(
-            "A sigmoid of the querying token multiplies each head's output: at [cat], head 2 adds almost "
-            "nothing, whatever it attends to."
+            "A sigmoid of the querying token multiplies each head's output: at [cat], [head "
+            "2](head 2) adds almost nothing, whatever it attends to."
         ),
     ),
 )
