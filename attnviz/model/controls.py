@@ -46,7 +46,7 @@ _TYPED = re.compile(r"(?:(?!for )(?P<new>.+?))??(?:(?:^| )for (?P<old>.+))?$")
 
 
 class Hand(Protocol):
-    """What presses a control: it edits one document, and remembers the masks that were switched off."""
+    """A hand that presses controls: it edits one document, and remembers the masks that it switched off."""
 
     @property
     def document(self) -> Document: ...
@@ -303,7 +303,7 @@ CONTROLS: dict[str, Callable[[str, str], Control]] = {
     "mask": MaskSwitch.read,
     "head": HeadChoice.read,
 }
-"""How a control is read from the words after its verb, and the words in the brackets."""
+"""The reader of each verb: a function of the words after it and of the words in the brackets."""
 
 TARGET = rf"(?:{'|'.join(CONTROLS)}) [^()]+|type"
 """The target of a link that is a control, as a regular expression."""

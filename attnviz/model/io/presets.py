@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from attnviz import resources
 from attnviz.errors import FieldError, among
-from attnviz.i18n import N_
+from attnviz.i18n import N_, current_language
 from attnviz.model.io.files import DocumentError, load
 from attnviz.model.spec.document import Document
 
@@ -19,13 +19,15 @@ class Preset:
 
     `title` and `description` (one sentence) are messages: translate them with `_` where they are shown. The
     description is the caption of the document; its words may refer to tokens (see `model/captions.py`).
-    Presets of one `group` stand together.
+    Presets of one `group` stand together. `words` are the tokens in other languages than English, where the
+    meaning of the words is the point: the vectors are the same, and so is every number.
     """
 
     id: str
     group: str
     title: str
     description: str
+    words: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), kw_only=True)
 
 
 _FIRST = N_("First steps")
@@ -45,11 +47,12 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "word-similarity",
         _FIRST,
-        N_("Which word is most like 邀请?"),
+        N_("Which word is most like “invite”?"),
         N_(
-            "Dot products of four words; a word is not always most similar to itself: [小] is most "
-            "similar to [阳](key)."
+            "Dot products of four words; a word is not always most similar to itself: [little] is most "
+            "similar to [tiny](key)."
         ),
+        words=(("zh_CN", ("小", "沈", "阳", "邀请")),),
     ),
     Preset(
         "softmax-scores",
@@ -98,8 +101,9 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "xiaoshenyang",
         _FIRST,
-        N_("小沈阳江西演唱会邀请了，"),
-        N_("A heat map of twelve characters: raw scores first, then weights that sum to one."),
+        N_("Little Shen from the far north"),
+        N_("A heat map of twelve tokens: raw scores first, then weights that sum to one."),
+        words=(("zh_CN", tuple("小沈阳江西演唱会邀请了，")),),
     ),
     Preset(
         "causal-decode",
@@ -393,8 +397,15 @@ def preset_ids() -> tuple[str, ...]:
     return tuple(preset.id for preset in PRESETS)
 
 
+def has_words(preset_id: str) -> bool:
+    """True if the tokens of a preset are words of the active language."""
+    return any(preset.id == preset_id and preset.words for preset in PRESETS)
+
+
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset. Its title and caption are messages; `model/io/titles.py` translates them.
+    """The document of a preset, with the words of the active language.
+
+    Its title and caption are messages; `model/io/titles.py` translates them.
 
     Raises:
         DocumentError: the preset does not exist; the message names the existing ones.
@@ -402,5 +413,12 @@ def load_preset(preset_id: str) -> Document:
     for preset in PRESETS:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
-            return msgspec.structs.replace(document, title=preset.title, caption=preset.description)
+            experiment = document.experiment
+            tokens = dict(preset.words).get(current_language(), experiment.tokens)
+            return msgspec.structs.replace(
+                document,
+                experiment=msgspec.structs.replace(experiment, tokens=tokens),
+                title=preset.title,
+                caption=preset.description,
+            )
     raise DocumentError(FieldError("preset", preset_id, among(preset_ids())).message)

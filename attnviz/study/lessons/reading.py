@@ -28,6 +28,7 @@ LONGEST = 256 * 1024
 MOST_STEPS = 40
 
 _CODES = tuple(language.code for language in LANGUAGES)
+_OTHERS = tuple(code for code in _CODES if code != "en")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*$")
 _POINT = re.compile(r"\d+\. +(.*)")
 
@@ -144,7 +145,7 @@ def _step(lines: Lines, common: dict[str, str], panels: PanelNames | None) -> St
     return _made(id_, draft, words, number)
 
 
-_LINES = ("changes", "light", "cover", "choose", "holds", "cures")
+_LINES = (*(f"changes.{code}" for code in _CODES), "changes", "light", "cover", "choose", "holds", "cures")
 """Keys of a draft that take several lines."""
 
 
@@ -175,6 +176,7 @@ def _made(id_: str, draft: dict[str, Any], words: dict[str, Words], number: int)
         draft["preset"],
         draft.get("text", ""),
         tuple(draft["changes"]),
+        tuple((code, *change) for code in _CODES for change in draft[f"changes.{code}"]),
         draft["look"],
         tuple(draft["light"]),
         tuple(draft["cover"]),
@@ -269,6 +271,7 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "preset": _put("preset"),
     "text": _put("text"),
     "set": _change("changes"),
+    **{f"set.{code}": _change(f"changes.{code}") for code in _OTHERS},
     "site": _look("site", str),
     "stage": _look("stage", str),
     "head": _look("head", int),

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, must_be
+from attnviz.i18n import current_language
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.settings import with_setting
+from attnviz.model.io import presets
 from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.site import Site
@@ -24,19 +26,26 @@ Preset = Callable[[str], Document]
 
 
 def document_of(scene: Scene, preset: Preset) -> Document:
-    """The document of a scene. Raises `InputError` for a change that is not valid."""
+    """The document of a scene in the active language. Raises `InputError` for a change that is not valid."""
     document = preset(scene.preset)
     experiment = document.experiment
     if scene.text:
         experiment = set_tokens(experiment, split_text(experiment, scene.text, MODEL.id))
     name = shown_site(experiment, str(scene.look.get("site", document.view.site)))
+    here = current_language()
+    own = {path: value for code, path, value in scene.translated if code == here}
     for path, value in scene.changes:
-        experiment = with_setting(experiment, name, path, value)
+        experiment = with_setting(experiment, name, path, own.get(path, value))
     look = {"locked": None} | dict(scene.look)
     view: View = replace(document.view, **look)
     if scene.lock:
         view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))
     return Document(experiment, view, document.title)
+
+
+def has_words(scene: Scene) -> bool:
+    """True if the tokens of a scene are words of the active language."""
+    return bool(scene.translated) or presets.has_words(scene.preset)
 
 
 def _locked(text: str, site: Site, view: View) -> Cell:

@@ -16,7 +16,7 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.gui.panels.table import PANEL_NAMES
-from attnviz.i18n import LANGUAGES
+from attnviz.i18n import LANGUAGES, current_language
 from attnviz.model.captions import Anchor
 from attnviz.model.controls import Setting
 from attnviz.model.edit.switching import LastOfKind
@@ -46,7 +46,13 @@ from attnviz.study.lessons.text import (
     shown,
 )
 
-cached_preset = cache(load_preset)
+_cached = cache(lambda id_, code: load_preset(id_))
+"""Presets by id and language, whose words some of them have."""
+
+
+def cached_preset(id_: str) -> Document:
+    return _cached(id_, current_language())
+
 
 HALVES = """---
 lesson: 1

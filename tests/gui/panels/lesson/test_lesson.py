@@ -68,7 +68,7 @@ def test_the_shelf_opens_a_lesson(desk: Desk) -> None:
         assert button.height() >= 40 + 13 * lines, about
     desk.click(buttons[0])
     desk.settle()
-    assert desk.store.document.title == "Which word is most like 邀请?"
+    assert desk.store.document.title == "Which word is most like “invite”?"
     assert "0.24, 0.14 and 0.28" in text(desk, "lesson_text")
 
 
@@ -222,7 +222,7 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_0").setChecked(True)
     desk.click(desk.find(QPushButton, "reveal_button"))
-    assert desk.find(QLabel, "answer_verdict").text() == "The answer is another: 阳."
+    assert desk.find(QLabel, "answer_verdict").text() == "The answer is another: “tiny”."
     open_step(desk, "dot-product", 4)
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_1").setChecked(True)
@@ -230,7 +230,7 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     assert desk.find(QLabel, "answer_verdict").text() == "Right."
 
 
-@pytest.mark.parametrize(("step", "said"), [(1, "It is 0.530."), (3, "The answer is: 阳.")])
+@pytest.mark.parametrize(("step", "said"), [(1, "It is 0.530."), (3, "The answer is: “tiny”.")])
 def test_without_an_answer_the_value_is_told_and_nobody_was_wrong(desk: Desk, step: int, said: str) -> None:
     open_step(desk, "dot-product", step)
     verdict = desk.find(QLabel, "answer_verdict")
