@@ -27,8 +27,8 @@ from attnviz.study.lessons.markup import CONTROLS, NUMBER
 
 TEXT_PX = 15
 _LINE = 132
-_HIGH_LINE = 150
-"""Height of a line in percent of the font's, and of one in a text with controls."""
+_HIGH_LINE, _HIGH_TOP = 150, 4
+"""Height of a line in percent of the font's; that of one in a text with controls, and the pixels above it."""
 _CONTROL = "control-"
 """Name of the place of a control, with its number."""
 
@@ -91,6 +91,10 @@ class LinkedText(QTextBrowser):
         for widget in before.values():
             widget.hide()
             widget.deleteLater()
+        frame = self.document().rootFrame()
+        form = frame.frameFormat()
+        form.setTopMargin(_HIGH_TOP if self._controls else 0)
+        frame.setFrameFormat(form)
         self._underline_numbers(QColor(theme.muted))
         has_links = "<a " in self._body
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)

@@ -209,12 +209,15 @@ class LessonLive(QObject):
         self._surface.workspaces.show_only(SHELF if step is None else wanted)
 
     def follow_language(self) -> bool:
-        """Set up a step in sight anew whose tokens are words of the language; False for any other."""
-        step = None if self._panel is None or not self.is_shown else self._panel.step
-        if step is None or not has_words(step.scene) or self._services.store.is_modified:
+        """Set up a step in sight anew whose tokens are words of the language, unless somebody has edited it.
+
+        False for any other step.
+        """
+        panel = self._panel if self.is_shown else None
+        if panel is None or panel.step is None or not has_words(panel.step.scene):
             return False
-        assert self._panel is not None
-        self.go(self._panel.index)
+        if panel.is_untouched:
+            self.go(panel.index)
         return True
 
     # --- files and pages

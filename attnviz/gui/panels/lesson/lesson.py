@@ -251,6 +251,11 @@ class LessonPanel(Panel):
         """The present step; None on the shelf."""
         return None if self.lesson is None else self.lesson.steps[self.index]
 
+    @property
+    def is_untouched(self) -> bool:
+        """True while the document has the numbers of the step."""
+        return self._scene is not None and self.store.experiment is self._scene.experiment
+
     def show_shelf(self, shelf: tuple[Shelved, ...]) -> None:
         """Show all lessons."""
         self._shelf, self.lesson = shelf, None
