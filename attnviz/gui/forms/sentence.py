@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QPolygonF, QShowEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QPen, QPolygonF, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from attnviz.gui.look.fonts import number_font, ui_font
@@ -82,6 +82,13 @@ class Pill(PaintedButton):
 
     def retranslate(self) -> None:
         self.refresh()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Left and Right belong to the text around it."""
+        if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            event.ignore()
+        else:
+            super().keyPressEvent(event)
 
     def nextCheckState(self) -> None:
         """The document says whether the pill is filled, not the press."""

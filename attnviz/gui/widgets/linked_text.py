@@ -96,8 +96,9 @@ class LinkedText(QTextBrowser):
         form.setTopMargin(_HIGH_TOP if self._controls else 0)
         frame.setFrameFormat(form)
         self._underline_numbers(QColor(theme.muted))
-        has_links = "<a " in self._body
+        has_links = "<a " in CONTROLS.sub("", self._body)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
+        self._order_controls()
         self.setAccessibleName(_plain(self._body) if self._controls else self.toPlainText())
         self._fit()
 
@@ -108,12 +109,28 @@ class LinkedText(QTextBrowser):
             return link[2]
         control, key = control_of(target, word), (len(self._controls), target, word)
         widget = before.pop(key, None) or self.make_control(control, word, self._px)
-        widget.setParent(self.viewport())
+        if widget.parentWidget() is not self.viewport():
+            widget.setParent(self.viewport())
+            policy = Qt.FocusPolicy.StrongFocus if control.is_number else Qt.FocusPolicy.TabFocus
+            widget.setFocusPolicy(policy)
         widget.show()
         self._controls[key] = widget
         spaces = room_of(widget.sizeHint().width(), self.font())
         room = f'<a name="{_CONTROL}{key[0]}">{spaces}</a>'
         return f"{link[2]}{SPACE}{room}" if control.is_number else room
+
+    def _order_controls(self) -> None:
+        """Let Tab go from the links of the text to its controls, in the order in which they are read."""
+        before: QWidget = self
+        for widget in self._controls.values():
+            QWidget.setTabOrder(before, widget)
+            before = widget
+
+    def focusNextPrevChild(self, is_next: bool) -> bool:
+        """From a control Tab goes on, not back to the links of the text."""
+        if any(widget.hasFocus() for widget in self._controls.values()):
+            return super(QTextBrowser, self).focusNextPrevChild(is_next)
+        return super().focusNextPrevChild(is_next)
 
     def _place_controls(self) -> None:
         """Put each control over its spaces."""

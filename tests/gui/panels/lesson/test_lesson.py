@@ -508,7 +508,11 @@ def test_the_control_of_a_task_stands_over_its_room_and_does_it(desk: Desk) -> N
     before = shown.cursorForPosition(field.geometry().topLeft() - QPoint(4, -12))
     before.select(before.SelectionType.WordUnderCursor)
     assert before.selectedText().strip("\u00a0") == "temperature"
-    field.setFocus()
+    shown.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(shown, Qt.Key.Key_Tab)  # to the one link of the text
+    assert shown.hasFocus() and shown.textCursor().selectedText() == "a"
+    QTest.keyClick(shown, Qt.Key.Key_Tab)
+    assert field.hasFocus()
     QTest.keyClick(field, Qt.Key.Key_Return)
     editor = field.findChild(QLineEdit)
     assert editor is not None
