@@ -50,7 +50,7 @@ def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancell
 
 
 def _judged(step: Step, preset: Preset, run: Run) -> Judged:
-    cards = {}
+    cards: dict[str, Card] = {}
     for code, words in step.words.items():
         if not cards or has_words(step.scene):
             with language(code):
