@@ -299,7 +299,7 @@ def test_decode_prints_a_table(capsys: Capture) -> None:
     assert main(["decode", "xiaoshenyang", "--steps", "3"]) == 0
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split()[:2] == ["step", "token"]
-    assert [row.split()[1] for row in rows[:3]] == ["小", "沈", "阳"]
+    assert [row.split()[1] for row in rows[:3]] == ["Little", "Shen", "from"]
     assert rows[-1].split() == ["sum", "6", "10"]
 
 

@@ -21,6 +21,7 @@ from attnviz.engines.decode.cost import StepCosts
 from attnviz.engines.decode.run import decode
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.i18n import language
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
@@ -309,7 +310,8 @@ def test_a_view_and_a_permutation_make_heads() -> None:
 def test_a_sentence_as_characters_and_as_bytes() -> None:
     assert len(split(SENTENCE, "character")) == 12
     assert len(split(SENTENCE, "byte")) == 36
-    trace = traced(load_preset("xiaoshenyang").experiment)
+    with language("zh_CN"):
+        trace = traced(load_preset("xiaoshenyang").experiment)
     assert "".join(trace.only.labels("key")) == SENTENCE
     assert trace["weights"].shape[-2:] == (12, 12)
     np.testing.assert_allclose(trace["weights"].sum(axis=-1), 1)

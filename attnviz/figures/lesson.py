@@ -14,6 +14,7 @@ from attnviz.figures.files import figure_bytes
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.i18n import _
+from attnviz.i18n import language as speaking
 from attnviz.model.spec.document import Document
 from attnviz.study.claims.scope import Scope
 from attnviz.study.claims.verdict import VERDICT_BY_ID, verdict_of
@@ -61,7 +62,8 @@ def sheets(
         problem = next(problems_of(step, lesson, preset, run), None)
         if problem is not None:
             raise InputError(about(verbatim(step.id), problem))
-        computed.append(_sheet(step, language, preset, run))
+        with speaking(language):
+            computed.append(_sheet(step, language, preset, run))
     return tuple(computed)
 
 

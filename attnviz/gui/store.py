@@ -273,15 +273,16 @@ class Store(QObject):
             self.noticed.emit(removed)
         return True
 
-    def describe(self, caption: str) -> None:
-        """Replace the caption of the document; one that is too long is sent through `rejected`."""
+    def describe(self, caption: str) -> bool:
+        """Replace the caption of the document; one that is not valid is sent through `rejected`."""
         try:
             document = replace(self.document, caption=caption)
         except ValueError as error:
             self.rejected.emit(error)
-            return
+            return False
         if caption != self.document.caption:
             self._put(document)
+        return True
 
     def claim(self, claims: tuple[str, ...]) -> bool:
         """Replace the claims of the document; ones that are no expression are sent through `rejected`."""

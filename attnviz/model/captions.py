@@ -1,7 +1,8 @@
 """The caption of a document: a sentence whose words may refer to tokens, as `[she] attends to [Lily](key)`.
 
 `[word]` names the query of that token, `[word](key)` its key, `[word](query 3)` the token at a position, and
-`[word](key Tom)` another token than the word. A backslash keeps a bracket. Everything else is plain text.
+`[word](key Tom)` another token than the word. A word may be a control, as `[he](type)` (see `controls.py`). A
+backslash keeps a bracket. Everything else is plain text.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from attnviz.model.controls import TARGET, Control, control_of
+
 Axis = Literal["query", "key"]
 
 _LINK = re.compile(
     r"\\(?P<kept>[\[\]\\])"
     r"|\[(?P<word>(?:[^\[\]]|\[[^\[\]]*\])+)\]"
-    r"(?:\((?P<axis>query|key)(?: (?P<token>[^()]*[^() ]))?\))?"
+    r"(?:\((?P<axis>query|key)(?: (?P<token>[^()]*[^() ]))?\)"
+    rf"|\((?P<control>{TARGET})\))?"
 )
 _SPACES = " \u2581\u0120"
 """A space, and the signs that vocabularies write for it."""
@@ -59,14 +63,15 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some text of a caption, and the token that it refers to."""
+    """Some text of a caption, and the token that it refers to, or the control that it is."""
 
     text: str
     anchor: Anchor | None = None
+    control: Control | None = None
 
 
 def pieces(caption: str) -> tuple[Piece, ...]:
-    """The caption as its pieces of text, in order."""
+    """The caption as its pieces of text, in order. Raises `InputError` for a wrong control."""
     parts: list[Piece] = []
     plain, end = "", 0
     for link in _LINK.finditer(caption):
@@ -74,7 +79,7 @@ def pieces(caption: str) -> tuple[Piece, ...]:
         end = link.end()
         if link["kept"] is None:
             parts += [Piece(plain)] if plain else []
-            parts.append(Piece(link["word"], _anchor(link["word"], link["axis"], link["token"])))
+            parts.append(_linked(link))
             plain = ""
     plain += caption[end:]
     return (*parts, Piece(plain)) if plain else tuple(parts)
@@ -83,6 +88,12 @@ def pieces(caption: str) -> tuple[Piece, ...]:
 def plain_caption(caption: str) -> str:
     """The caption without its marks."""
     return "".join(piece.text for piece in pieces(caption))
+
+
+def _linked(link: re.Match[str]) -> Piece:
+    if link["control"] is not None:
+        return Piece(link["word"], control=control_of(link["control"], link["word"]))
+    return Piece(link["word"], _anchor(link["word"], link["axis"], link["token"]))
 
 
 def _anchor(word: str, axis: str | None, token: str | None) -> Anchor:

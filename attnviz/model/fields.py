@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
+from msgspec.structs import FieldInfo
+
 from attnviz.model.spec.attention import Attention
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.field import Field, bounds_of, field_of, fields_of, is_nullable
@@ -136,8 +138,22 @@ def field_at(path: str) -> FieldRow | None:
     place = place_in_attention(path)
     if place in _by_path():
         return _by_path()[place]
+    rows, _fields = _along(place)
+    return rows[0] if len({row.field for row in rows}) == 1 else None
+
+
+@cache
+def is_field(path: str) -> bool:
+    """True if a document may have a field at the path, from an attention or the experiment on."""
+    place = place_in_attention(path)
+    return place in _by_path() or bool(_along(place)[1])
+
+
+def _along(place: str) -> tuple[list[FieldRow], list[FieldInfo]]:
+    """The rows and the fields, of structs of all kinds, at the end of a path."""
     kinds: tuple[type[Value], ...] = (Attention, Experiment)
     rows: list[FieldRow] = []
+    fields: list[FieldInfo] = []
     for name in place.split("."):
         tagged = tuple(kind for kind in kinds if kind.__struct_config__.tag == name)
         if tagged:
@@ -146,4 +162,4 @@ def field_at(path: str) -> FieldRow | None:
         rows = [row for kind in kinds for row in rows_of(kind) if row.name == name]
         fields = [field for kind in kinds for field in fields_of(kind) if field.name == name]
         kinds = tuple(dict.fromkeys(struct for field in fields for struct in _structs(field.type)))
-    return rows[0] if len({row.field for row in rows}) == 1 else None
+    return rows, fields

@@ -32,7 +32,7 @@ def test_a_lesson_without_problems(capsys: Capture) -> None:
 def test_problems_are_named_by_step(tmp_path: Path, capsys: Capture) -> None:
     text = path("lessons", "dot-product.md").read_text(encoding="utf-8")
     file = tmp_path / "mine.md"
-    file.write_text(text.replace("[沈](key)", "[她](key)"), encoding="utf-8")
+    file.write_text(text.replace("[friend](key)", "[她](key)"), encoding="utf-8")
     assert main(["--language", "en", "lesson", "check", str(file)]) == 1
     said = "one-number: A link must name a token of the text; got '她'."
     assert said in capsys.readouterr().out

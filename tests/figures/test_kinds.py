@@ -28,7 +28,7 @@ from attnviz.figures.kinds.plane import _Arrow, _draw_label
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS, UNFOLLOWED
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
-from attnviz.i18n import set_language
+from attnviz.i18n import language, set_language
 from attnviz.model.spec import parts as p
 from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID
@@ -280,7 +280,8 @@ def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], i
 
 
 def test_a_label_of_one_letter_is_upright_above_its_column() -> None:
-    document = load_preset("xiaoshenyang")
+    with language("zh_CN"):
+        document = load_preset("xiaoshenyang")
     shown = Subject(attnviz.run(document), document.view)
     figure = figure_of("stage", shown, Style(width=length("85mm")))
     tokens = {token for token in document.experiment.tokens if len(token) == 1}

@@ -9,13 +9,15 @@ from desk import WAIT_MS, Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QWidget
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, load_preset
+from attnviz.gui.forms.sentence import Pill, SentenceNumber
 from attnviz.gui.widgets.caption import LINE, CaptionEditor, CaptionText
 from attnviz.i18n import _, set_language
 from attnviz.model.captions import pieces, plain_caption
+from attnviz.model.edit.paths import putting
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.spec.view import Cell
 
@@ -162,3 +164,122 @@ def test_every_word_of_a_preset_that_is_a_link_finds_its_token(language: str) ->
 def test_a_new_document_shows_its_own_caption(story: Desk) -> None:
     story.window.documents.open_preset("dog-bites-man")
     story.qtbot.waitUntil(lambda: "order" in caption(story).accessibleName(), timeout=WAIT_MS)
+
+
+CONTROLLED = (
+    "At [she], it attends to [Lily](key); type [he](type he for she) instead, raise the "
+    "[temperature](set temperature 1.0), drop the [causal](mask causal) mask, try [head 2](head 2) or "
+    "[head 9](head 9)."
+)
+
+
+@pytest.fixture
+def controlled(make_desk: MakeDesk) -> Desk:
+    """`Who is she?`, with a control of each kind in its caption, and one that does not fit."""
+    return make_desk(replace(load_preset("stories-name"), caption=CONTROLLED))
+
+
+def spoken(desk: Desk, word: str) -> QWidget:
+    """The control of a word."""
+    index = next(i for i, piece in enumerate(pieces(CONTROLLED)) if piece.text == word)
+    widget = caption(desk).control(index)
+    assert widget is not None
+    return widget
+
+
+def test_the_words_of_controls_are_in_the_text_and_a_field_shows_its_number(controlled: Desk) -> None:
+    assert caption(controlled).accessibleName() == plain_caption(CONTROLLED)
+    field = spoken(controlled, "temperature")
+    assert isinstance(field, SentenceNumber)
+    assert (field.text(), field.accessibleName(), field.height()) == ("1.0", "temperature", 15 + 9)
+    controlled.store.edit_attention(putting("temperature"), 2.25)
+    assert field.text() == "2.25"
+
+
+def test_a_pill_types_a_word_and_undo_takes_it_back_in_one_step(controlled: Desk) -> None:
+    before, he = controlled.store.experiment, spoken(controlled, "he")
+    assert isinstance(he, Pill) and not he.isChecked()
+    controlled.click(he)
+    assert controlled.store.experiment.tokens[-1] == " he" and he.isChecked()
+    controlled.store.undo()
+    assert controlled.store.experiment == before and not he.isChecked()
+
+
+def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(controlled: Desk) -> None:
+    causal, second = spoken(controlled, "causal"), spoken(controlled, "head 2")
+    assert isinstance(causal, Pill) and isinstance(second, Pill) and causal.isChecked()
+    controlled.click(causal)
+    assert not controlled.store.attention.masks and not causal.isChecked()
+    controlled.click(second)
+    assert controlled.store.document.view.head == 1 and second.isChecked()
+    assert not spoken(controlled, "head 9").isEnabled()
+    assert "from 1 to 4" in spoken(controlled, "head 9").toolTip()
+
+
+def test_a_drag_of_a_number_is_one_entry_of_the_history(controlled: Desk) -> None:
+    field, store = spoken(controlled, "temperature"), controlled.store
+    middle = field.rect().center()
+    QTest.mousePress(field, Qt.MouseButton.LeftButton, pos=middle)
+    for step in range(1, 30):
+        QTest.mouseMove(field, middle - QPoint(0, step))
+        assert spoken(controlled, "temperature") is field
+    QTest.mouseRelease(field, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 29))
+    assert store.attention.temperature == pytest.approx(1.02**29, rel=1e-3)  # as in Mechanism
+    store.undo()
+    assert store.attention.temperature == 1.0 and not store.can_undo
+
+
+def test_a_number_is_wheeled_and_typed_and_the_keys_change_it(controlled: Desk) -> None:
+    field, store = spoken(controlled, "temperature"), controlled.store
+    field.setFocus()
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    assert store.attention.temperature == pytest.approx(1.02)
+    QTest.keyClick(field, Qt.Key.Key_Down)
+    assert store.attention.temperature == pytest.approx(1.0)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    editor = field.findChild(QLineEdit)
+    assert editor is not None
+    controlled.type_text(editor, "3")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert store.attention.temperature == 3 and field.text() == "3.0"  # type: ignore[attr-defined]
+
+
+def test_tab_walks_words_and_controls_as_they_are_read_and_enter_presses(controlled: Desk) -> None:
+    text, walked = caption(controlled), []
+    text.setFocus(Qt.FocusReason.TabFocusReason)
+    for _step in range(6):
+        focus = QApplication.focusWidget()
+        assert focus is not None
+        at = controlled.store.pointer.cell
+        walked.append((at.stage, at.row) if at is not None and focus is text else focus.accessibleName())
+        QTest.keyClick(focus, Qt.Key.Key_Tab)
+    assert walked == [("q", 20), ("k", 4), "he", "temperature", "causal", "head 2"]
+    left = QApplication.focusWidget()
+    assert left is not None and left is not text and not text.isAncestorOf(left)
+    spoken(controlled, "he").setFocus()
+    QTest.keyClick(spoken(controlled, "he"), Qt.Key.Key_Return)
+    assert controlled.store.experiment.tokens[-1] == " he"
+    QTest.keyClick(spoken(controlled, "he"), Qt.Key.Key_Backtab)
+    assert text.hasFocus() and controlled.store.pointer.cell == Cell("k", 4, 0, 1)  # of two key heads
+
+
+def test_a_wrong_control_is_said_and_its_text_stays_to_be_mended(controlled: Desk) -> None:
+    before = controlled.store.document
+    controlled.click(controlled.find(QToolButton, "caption_edit_button"))
+    editor = controlled.find(CaptionEditor, "caption_editor")
+    editor.setPlainText("[x](mask shadow)")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    assert controlled.store.document == before
+    assert editor.isVisible() and editor.toPlainText() == "[x](mask shadow)"
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+    assert caption(controlled).isVisible() and not editor.isVisible()
+
+
+def test_a_control_past_the_third_line_is_hidden(make_desk: MakeDesk) -> None:
+    words = "a caption without an end " * 20
+    desk = make_desk(
+        replace(load_preset("toy-attention"), caption=f"[one](type) {words}[causal](mask causal)")
+    )
+    first, last = (caption(desk).control(index) for index in (0, 2))
+    assert first is not None and first.isVisible()
+    assert last is not None and not last.isVisible() and "causal" in caption(desk).toolTip()

@@ -22,6 +22,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute_decoding
+from attnviz.i18n import language
 from attnviz.model.edit.edits import rename_token
 from attnviz.model.provenance import Region, sources
 from attnviz.model.spec.document import Document
@@ -292,7 +293,8 @@ def fonts_of(page: Any, selector: str) -> dict[str, bool]:
 
 
 def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
-    document = load_preset("xiaoshenyang")
+    with language("zh_CN"):
+        document = load_preset("xiaoshenyang")
     page = opened(document)
     page.click("#language") if page.inner_text("#language") == "中文" else None
     page.wait_for_selector("html[data-ready]")

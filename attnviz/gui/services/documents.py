@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
@@ -98,6 +99,18 @@ class Documents(QObject):
                 self._read(id_, self._store.open, self._on_failed, "file")
             else:
                 self._store.open(load_preset(id_))
+
+    def follow_language(self) -> None:
+        """Show a preset whose tokens are words of the language with those of the present one, if nobody has
+        edited it; undo returns to the former ones.
+        """
+        document = self._store.document
+        here = next((row for row in PRESETS if row.words and row.title == document.title), None)
+        if here is None or self._store.is_modified or self._store.path is not None:
+            return
+        experiment = load_preset(here.id).experiment
+        if replace(document.experiment, tokens=experiment.tokens) == experiment:
+            self._store.open(replace(document, experiment=experiment))
 
     def show(self, document: Document) -> None:
         """Show a document without a file; undo returns to the present one."""

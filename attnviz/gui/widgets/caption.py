@@ -26,10 +26,14 @@ from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.widgets.control import MOUSE_ONLY, Control, draw_focus_ring
 from attnviz.gui.widgets.local_files import TextBox
 from attnviz.gui.widgets.paragraph import Mark, broken, laid_out
+from attnviz.gui.widgets.sentence import SPACE, MakeControl, room_of
 from attnviz.i18n import N_
+from attnviz.model.controls import Control as SpokenControl
 
 TEXT_PX = 15
 LINE = 22
+HIGH_LINE = 28
+"""Height of a line, and of one in a text with controls."""
 MOST_LINES = 3
 _ICON = QSize(16, 16)
 _WASH = 0.16
@@ -38,16 +42,19 @@ _WASH = 0.16
 
 @dataclass(frozen=True)
 class Phrase:
-    """Some text; `axis` is "query" or "key" for a link to a token, empty for plain text."""
+    """Some text; `axis` is "query" or "key" for a link to a token, empty for plain text. `control` stands in
+    the place of the text, or after it if it shows a number.
+    """
 
     text: str
     axis: str = ""
+    control: SpokenControl | None = None
 
 
 class CaptionText(Control):
     """The text. `pointed` carries the phrase under mouse or keys (-1: none), `clicked` the chosen one.
 
-    Left and Right go from link to link, Enter chooses.
+    Left and Right go from link to link, Tab to the controls between them too; Enter chooses.
     """
 
     pointed = Signal(int)
@@ -60,7 +67,10 @@ class CaptionText(Control):
         self.setFont(ui_font(TEXT_PX))
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.make_control: MakeControl | None = None
         self._phrases: tuple[Phrase, ...] = ()
+        self._controls: dict[int, QWidget] = {}
+        """The widgets of the phrases that are controls."""
         self._pointed = -1
         self._lines: list[tuple[int, QTextLayout]] = []
         """Position of the first character of each line in the whole text, and the line."""
@@ -68,13 +78,18 @@ class CaptionText(Control):
     def set_phrases(self, phrases: tuple[Phrase, ...]) -> None:
         """Show a text."""
         if phrases != self._phrases:
-            self._phrases = phrases
+            old, self._phrases = self._phrases, phrases
             self._point(-1)
             text = "".join(phrase.text for phrase in phrases)
             self.setAccessibleName(text)
-            has_links = any(phrase.axis for phrase in phrases)
-            self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
+            self._make_controls(old)
+            has_stops = bool(self._controls) or any(phrase.axis for phrase in phrases)
+            self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_stops else Qt.FocusPolicy.NoFocus)
             self._break_lines()
+
+    def control(self, phrase: int) -> QWidget | None:
+        """The widget of a phrase that is a control."""
+        return self._controls.get(phrase)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)
@@ -82,7 +97,7 @@ class CaptionText(Control):
 
     def link_at(self, at: QPointF) -> int:
         """The phrase at a point, if it is a link; else -1."""
-        index = int(at.y() // LINE)
+        index = int(at.y() // self.line)
         if not 0 <= index < len(self._lines):
             return -1
         start, layout = self._lines[index]
@@ -96,36 +111,93 @@ class CaptionText(Control):
     def link_rects(self, link: int) -> tuple[QRectF, ...]:
         """Rectangles of a phrase on the widget, one for each line that it is on."""
         first, last = next((a, b) for i, a, b in self._spans(all_of_them=True) if i == link)
+        return self._rects(first, last)
+
+    def _rects(self, first: int, last: int) -> tuple[QRectF, ...]:
+        """Rectangles of the characters first to last (exclusive)."""
         rects = []
         for index, (start, layout) in enumerate(self._lines):
             end = start + len(layout.text())
             if first < end and last > start:
                 line = layout.lineAt(0)
                 left, right = (_x(line, min(max(at - start, 0), end - start)) for at in (first, last))
-                rects.append(QRectF(min(left, right), index * LINE, abs(right - left), LINE))
+                rects.append(QRectF(min(left, right), index * self.line, abs(right - left), self.line))
         return tuple(rects)
 
     # --- layout and paint
+
+    @property
+    def line(self) -> int:
+        """Height of a line."""
+        return HIGH_LINE if self._controls else LINE
+
+    def _make_controls(self, old: tuple[Phrase, ...]) -> None:
+        """A widget for each phrase that is a control; one that stays keeps its own, which may be dragged."""
+        before, self._controls = self._controls, {}
+        for index, phrase in enumerate(self._phrases):
+            if phrase.control is None or self.make_control is None:
+                continue
+            if index in before and old[index] == phrase:
+                self._controls[index] = before.pop(index)
+                continue
+            widget = self.make_control(phrase.control, phrase.text, TEXT_PX)
+            widget.setParent(self)
+            self._controls[index] = widget
+        for widget in before.values():
+            widget.hide()
+            widget.deleteLater()
+
+    def _words(self, index: int) -> str:
+        """The words of a phrase: those of a pill stand on it."""
+        phrase = self._phrases[index]
+        if phrase.control is None or index not in self._controls:
+            return phrase.text
+        return f"{phrase.text}{SPACE}" if phrase.control.is_number else ""
+
+    def _text(self, index: int) -> str:
+        """The text of a phrase, with room for its control."""
+        widget = self._controls.get(index)
+        room = "" if widget is None else room_of(widget.sizeHint().width(), self.font())
+        return self._words(index) + room
 
     def _spans(self, *, all_of_them: bool = False) -> list[tuple[int, int, int]]:
         """(index, first character, one past the last) of the links, or of all phrases."""
         spans, start = [], 0
         for index, phrase in enumerate(self._phrases):
+            end = start + len(self._text(index))
             if phrase.axis or all_of_them:
-                spans.append((index, start, start + len(phrase.text)))
-            start += len(phrase.text)
+                spans.append((index, start, end))
+            start = end
         return spans
 
     def _break_lines(self) -> None:
         """Break the text into lines; what does not fit ends in dots, and is whole in the tooltip."""
-        text = "".join(phrase.text for phrase in self._phrases)
+        text = "".join(map(self._text, range(len(self._phrases))))
         lines = broken(text, self.font(), float(self.width()), MOST_LINES)
         marks = [Mark(first, last, self._link_color(index)) for index, first, last in self._spans()]
         self._lines = [(line.start, laid_out(line, self.font(), marks)) for line in lines]
         is_cut = bool(lines) and not text.endswith(lines[-1].text)
-        self.setToolTip(plain_tooltip(text if is_cut else ""))
-        self.setFixedHeight(LINE * max(1, len(self._lines)))
+        self.setToolTip(plain_tooltip(self.accessibleName() if is_cut else ""))
+        self.setFixedHeight(self.line * max(1, len(self._lines)))
+        self._place_controls()
         self.update()
+
+    def _place_controls(self) -> None:
+        """Put each control over its spaces, or hide it with the rest of a text that is too long."""
+        for index, start, end in self._spans(all_of_them=True):
+            widget = self._controls.get(index)
+            if widget is None:
+                continue
+            first = start + len(self._words(index))
+            shown = "".join(
+                layout.text()[max(first - at, 0) : max(end - at, 0)] for at, layout in self._lines
+            )
+            widget.setVisible(shown == SPACE * (end - first))
+            if shown:
+                room, rect = widget.sizeHint(), self._rects(first, end)[0]
+                slack = (rect.width() - room.width()) / 2
+                top = rect.center().y() - room.height() / 2
+                widget.setGeometry(round(rect.left() + slack), round(top), room.width(), room.height())
 
     def _link_color(self, index: int) -> str:
         return self._theme.query if self._phrases[index].axis == "query" else self._theme.key
@@ -143,9 +215,9 @@ class CaptionText(Control):
             for rect in self.link_rects(self._pointed):
                 painter.fillRect(rect.adjusted(-1, 2, 1, -2), wash)
         painter.setPen(QColor(self._theme.ink))
-        top = (LINE - self.fontMetrics().height()) / 2
+        top = (self.line - self.fontMetrics().height()) / 2
         for index, (_start, layout) in enumerate(self._lines):
-            layout.draw(painter, QPointF(0.0, index * LINE + top))
+            layout.draw(painter, QPointF(0.0, index * self.line + top))
         if self.hasFocus():
             draw_focus_ring(painter, QRectF(self.rect()), self._theme)
 
@@ -179,9 +251,51 @@ class CaptionText(Control):
         else:
             super().keyPressEvent(event)
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        walks = {Qt.FocusReason.TabFocusReason: 0, Qt.FocusReason.BacktabFocusReason: -1}
+        stops = self._stops()
+        if event.reason() in walks and stops:
+            self._go_to(stops[walks[event.reason()]], event.reason())
+
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self._point(-1)
+
+    def focusNextPrevChild(self, is_next: bool) -> bool:
+        """Tab goes through the words and the controls in the order in which they are read."""
+        stops = self._stops()
+        focused = next(
+            (index for index, widget in self._controls.items() if widget.hasFocus()), self._pointed
+        )
+        place = stops.index(focused) + (1 if is_next else -1) if focused in stops else -1
+        tab = Qt.FocusReason.TabFocusReason
+        if 0 <= place < len(stops):
+            self._go_to(stops[place], tab if is_next else Qt.FocusReason.BacktabFocusReason)
+            return True
+        if focused in self._controls:  # the next stop of the window is counted from the text
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+        return super().focusNextPrevChild(is_next)
+
+    def _stops(self) -> list[int]:
+        """The phrases that Tab goes through: words of tokens, and controls that can be used."""
+        usable = {index for index, one in self._controls.items() if one.isVisible() and one.isEnabled()}
+        return [index for index, phrase in enumerate(self._phrases) if phrase.axis or index in usable]
+
+    def _go_to(self, stop: int, reason: Qt.FocusReason) -> None:
+        widget = self._controls.get(stop)
+        if widget is not None:
+            widget.setFocus(reason)
+            return
+        if not self.hasFocus():
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._point(stop)
+
+    def event(self, event: QEvent) -> bool:
+        """A control that has grown needs more room."""
+        if event.type() == QEvent.Type.LayoutRequest and self._controls:
+            self._break_lines()
+        return super().event(event)
 
     def show_chosen(self, link: int) -> None:
         """Mark a phrase as the mouse on it does, without a word to others."""
@@ -268,8 +382,8 @@ class Caption(QWidget):
             button.setProperty(MOUSE_ONLY, True)
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.text.edit_wanted.connect(self.begin_edit)
-        self._pencil.clicked.connect(self.begin_edit)
+        self.text.edit_wanted.connect(self._on_edit_wanted)
+        self._pencil.clicked.connect(self._on_edit_wanted)
         self._cross.clicked.connect(self.closed)
         self._editor.finished.connect(self._on_finished)
         self._editor.cancelled.connect(self._on_cancelled)
@@ -280,9 +394,12 @@ class Caption(QWidget):
         self.text.set_phrases(phrases)
 
     @Slot()
-    def begin_edit(self) -> None:
-        """Edit the text where it stands."""
-        self._editor.setPlainText(self._source)
+    def _on_edit_wanted(self) -> None:
+        self.begin_edit()
+
+    def begin_edit(self, text: str | None = None) -> None:
+        """Edit the text where it stands, or another one in its place."""
+        self._editor.setPlainText(self._source if text is None else text)
         self.text.hide()
         self._editor.show()
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)

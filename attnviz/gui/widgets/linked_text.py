@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from html import unescape
+
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QResizeEvent,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextDocumentFragment,
+)
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.widgets.control import active_theme
-from attnviz.study.lessons.markup import NUMBER
+from attnviz.gui.widgets.sentence import SPACE, MakeControl, room_of
+from attnviz.model.controls import control_of
+from attnviz.study.lessons.markup import CONTROLS, NUMBER
 
 TEXT_PX = 15
 _LINE = 132
-"""Height of a line in percent of the font's."""
+_HIGH_LINE, _HIGH_TOP = 150, 4
+"""Height of a line in percent of the font's; that of one in a text with controls, and the pixels above it."""
+_CONTROL = "control-"
+"""Name of the place of a control, with its number."""
 
 
 class LinkedText(QTextBrowser):
@@ -35,6 +52,10 @@ class LinkedText(QTextBrowser):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setStyleSheet("QTextBrowser { border: 0; padding: 0; background: transparent }")
         self.document().setDocumentMargin(0)
+        self.make_control: MakeControl | None = None
+        self._px = px
+        self._controls: dict[tuple[int, str, str], QWidget] = {}
+        """The controls in the text, by their number, their target and their words."""
         self._body = ""
         self._theme = active_theme()
         self.highlighted.connect(self._on_highlighted)
@@ -56,20 +77,77 @@ class LinkedText(QTextBrowser):
 
     def _show(self) -> None:
         theme = self._theme
+        line = _HIGH_LINE if CONTROLS.search(self._body) else _LINE
         self.document().setDefaultStyleSheet(
-            f"p {{ line-height: {_LINE}%; margin: 0 0 10px 0; color: {theme.ink} }}"
+            f"p {{ line-height: {line}%; margin: 0 0 10px 0; color: {theme.ink} }}"
             f"table.points {{ margin-top: 10px }} td {{ color: {theme.ink} }}"
             f"td.n {{ color: {theme.accent}; font-weight: 600 }}"
             ".strong { font-weight: 600 }"
             f"a.query {{ color: {theme.query} }} a.key {{ color: {theme.key} }} a {{ color: {theme.accent} }}"
             f"a.number {{ color: {theme.ink} }}"
         )
-        self.setHtml(self._body)
+        before, self._controls = self._controls, {}
+        self.setHtml(CONTROLS.sub(lambda link: self._room_of(link, before), self._body))
+        for widget in before.values():
+            widget.hide()
+            widget.deleteLater()
+        frame = self.document().rootFrame()
+        form = frame.frameFormat()
+        form.setTopMargin(_HIGH_TOP if self._controls else 0)
+        frame.setFrameFormat(form)
         self._underline_numbers(QColor(theme.muted))
-        has_links = "<a " in self._body
+        has_links = "<a " in CONTROLS.sub("", self._body)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if has_links else Qt.FocusPolicy.NoFocus)
-        self.setAccessibleName(self.toPlainText())
+        self._order_controls()
+        self.setAccessibleName(_plain(self._body) if self._controls else self.toPlainText())
         self._fit()
+
+    def _room_of(self, link: re.Match[str], before: dict[tuple[int, str, str], QWidget]) -> str:
+        """The words of a control with room for it; a control that stays keeps its widget."""
+        target, word = unescape(link[1]), unescape(link[2])
+        if self.make_control is None:
+            return link[2]
+        control, key = control_of(target, word), (len(self._controls), target, word)
+        widget = before.pop(key, None) or self.make_control(control, word, self._px)
+        if widget.parentWidget() is not self.viewport():
+            widget.setParent(self.viewport())
+            policy = Qt.FocusPolicy.StrongFocus if control.is_number else Qt.FocusPolicy.TabFocus
+            widget.setFocusPolicy(policy)
+        widget.show()
+        self._controls[key] = widget
+        spaces = room_of(widget.sizeHint().width(), self.font())
+        room = f'<a name="{_CONTROL}{key[0]}">{spaces}</a>'
+        return f"{link[2]}{SPACE}{room}" if control.is_number else room
+
+    def _order_controls(self) -> None:
+        """Let Tab go from the links of the text to its controls, in the order in which they are read."""
+        before: QWidget = self
+        for widget in self._controls.values():
+            QWidget.setTabOrder(before, widget)
+            before = widget
+
+    def focusNextPrevChild(self, is_next: bool) -> bool:
+        """From a control Tab goes on, not back to the links of the text."""
+        if any(widget.hasFocus() for widget in self._controls.values()):
+            return super(QTextBrowser, self).focusNextPrevChild(is_next)
+        return super().focusNextPrevChild(is_next)
+
+    def _place_controls(self) -> None:
+        """Put each control over its spaces."""
+        places = {name: place for place, name in _named_places(self.document())}
+        for number, widget in enumerate(self._controls.values()):
+            cursor = QTextCursor(self.document())
+            cursor.setPosition(places[f"{_CONTROL}{number}"])
+            room, at = widget.sizeHint(), self.cursorRect(cursor)
+            widget.setGeometry(
+                at.left(), at.center().y() + 1 - room.height() // 2, room.width(), room.height()
+            )
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """A control that has grown needs more room."""
+        if event.type() == QEvent.Type.LayoutRequest and self._controls:
+            self._show()
+        return super().viewportEvent(event)
 
     def _underline_numbers(self, color: QColor) -> None:
         """A number that is a cell keeps the colour of the text, with a dotted line below."""
@@ -96,6 +174,7 @@ class LinkedText(QTextBrowser):
     def _fit(self) -> None:
         self.document().setTextWidth(self.viewport().width())
         self.setFixedHeight(max(1, round(self.document().size().height())))
+        self._place_controls()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -126,6 +205,24 @@ class LinkedText(QTextBrowser):
     @Slot(QUrl)
     def _on_clicked(self, url: QUrl) -> None:
         self.chosen.emit(url.toString())
+
+
+def _named_places(document: QTextDocument) -> Iterator[tuple[int, str]]:
+    """(position, name) of the places of a document that have names."""
+    block = document.begin()
+    while block.isValid():
+        parts = block.begin()
+        while not parts.atEnd():
+            part = parts.fragment()
+            for name in part.charFormat().anchorNames():
+                yield part.position(), name
+            parts += 1
+        block = block.next()
+
+
+def _plain(body: str) -> str:
+    """A body without its marks, with the words of its controls."""
+    return QTextDocumentFragment.fromHtml(body).toPlainText()
 
 
 def paragraphs(texts: list[str]) -> str:

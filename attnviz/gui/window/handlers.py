@@ -23,7 +23,7 @@ from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LessonLive
 from attnviz.gui.window.presentation import ENLARGED, Presentation
 from attnviz.gui.window.stepping import step_head, step_preset, step_site, step_stage
-from attnviz.i18n import _
+from attnviz.i18n import _, current_language
 from attnviz.model.edit import edits
 from attnviz.model.edit.chapters import Chapter
 
@@ -335,7 +335,10 @@ class Handlers(QObject):
 
     def apply_preferences(self) -> None:
         """Take colours, language and engine from the settings."""
+        before = current_language()
         look.apply(look.application(), self._settings)
+        if current_language() != before and not self._lessons.follow_language():
+            self._documents.follow_language()
         self._presentation.scale_to(self._settings["scale"])
         self.show_caption()
         chosen = self._settings["engine"], self._settings["device"]

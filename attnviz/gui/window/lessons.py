@@ -19,7 +19,7 @@ from attnviz.gui.workspaces.table import WORKSPACES
 from attnviz.i18n import _
 from attnviz.study.lessons.lesson import Lesson, Scene
 from attnviz.study.lessons.reading import load_lesson
-from attnviz.study.lessons.scene import document_of
+from attnviz.study.lessons.scene import document_of, has_words
 from attnviz.study.lessons.table import LESSONS, SUFFIX, shipped_lesson
 
 if TYPE_CHECKING:
@@ -207,6 +207,18 @@ class LessonLive(QObject):
         step = self._panel.step
         wanted = ("lesson", *step.scene.panels) if step is not None and step.scene.panels else ALONE
         self._surface.workspaces.show_only(SHELF if step is None else wanted)
+
+    def follow_language(self) -> bool:
+        """Set up a step in sight anew whose tokens are words of the language, unless somebody has edited it.
+
+        False for any other step.
+        """
+        panel = self._panel if self.is_shown else None
+        if panel is None or panel.step is None or not has_words(panel.step.scene):
+            return False
+        if panel.is_untouched:
+            self.go(panel.index)
+        return True
 
     # --- files and pages
 

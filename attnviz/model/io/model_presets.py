@@ -66,8 +66,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("Who is she?"),
         N_(
-            "Her name must come next: at [she], this head attends to [Lily](key); type he instead, "
-            "and it attends to [Tom](key)."
+            "Her name must come next: at [she], this head attends to [Lily](key); type [he](type "
+            "he for she) instead, and it attends to [Tom](key)."
         ),
         MODEL,
         "By the lake Lily met Tom. Tom was hungry, so he ate some bread. Names: she",
@@ -82,8 +82,8 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("Who is she, in Chinese?"),
         N_(
-            "The same question, the same head: [她] stands for [佳佳](key 1), and 他 would stand for "
-            "[大伟](key 6)."
+            "The same question, the same head: [她] stands for [佳佳](key 1), and [他](type 他 for 她) "
+            "would stand for [大伟](key 6)."
         ),
         MODEL,
         "佳佳看不见大伟，因为他在门后面。名字：她",
@@ -125,8 +125,9 @@ MODEL_PRESETS: tuple[ModelPreset, ...] = (
         _MODEL,
         N_("Whose flute is old?"),
         N_(
-            "At [her], this head attends to what Lily had, the [old](key) flute; type He and his "
-            "instead, and it attends to Tom's [red](key) coin."
+            "At [her], this head attends to what Lily had, the [old](key) flute; type [He](type "
+            "He for She) and [his](type his for her) instead, and it attends to Tom's [red](key) "
+            "coin."
         ),
         MODEL,
         "Tom had a red coin and Lily had an old flute. She showed us her",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
 from attnviz import resources
 from attnviz.errors import FieldError, among
-from attnviz.i18n import N_
+from attnviz.i18n import N_, current_language
 from attnviz.model.io.files import DocumentError, load
 from attnviz.model.spec.document import Document
 
@@ -19,13 +19,15 @@ class Preset:
 
     `title` and `description` (one sentence) are messages: translate them with `_` where they are shown. The
     description is the caption of the document; its words may refer to tokens (see `model/captions.py`).
-    Presets of one `group` stand together.
+    Presets of one `group` stand together. `words` are the tokens in other languages than English, where the
+    meaning of the words is the point: the vectors are the same, and so is every number.
     """
 
     id: str
     group: str
     title: str
     description: str
+    words: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), kw_only=True)
 
 
 _FIRST = N_("First steps")
@@ -45,25 +47,29 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "word-similarity",
         _FIRST,
-        N_("Which word is most like 邀请?"),
+        N_("Which word is most like “invite”?"),
         N_(
-            "Dot products of four words; a word is not always most similar to itself: [小] is most "
-            "similar to [阳](key)."
+            "Dot products of four words; a word is not always most similar to itself: [little] is most "
+            "similar to [tiny](key)."
         ),
+        words=(("zh_CN", ("小", "沈", "阳", "邀请")),),
     ),
     Preset(
         "softmax-scores",
         _FIRST,
         N_("Softmax of four scores"),
-        N_("Four scores typed in directly; raise the temperature and watch the weights flatten."),
+        N_(
+            "Four scores typed in directly; raise the [temperature](set temperature 1.0) and "
+            "watch the weights flatten."
+        ),
     ),
     Preset(
         "fluffy-blue-creature",
         _FIRST,
         N_("A fluffy blue creature"),
         N_(
-            "Four query heads on two key/value heads: at [creature], one head attends to "
-            "[fluffy](key), another to [blue](key)."
+            "Four query heads on two key/value heads: at [creature], [one head](head 1) attends to "
+            "[fluffy](key), [another](head 2) to [blue](key)."
         ),
     ),
     Preset(
@@ -95,8 +101,9 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         "xiaoshenyang",
         _FIRST,
-        N_("小沈阳江西演唱会邀请了，"),
-        N_("A heat map of twelve characters: raw scores first, then weights that sum to one."),
+        N_("Little Shen from the far north"),
+        N_("A heat map of twelve tokens: raw scores first, then weights that sum to one."),
+        words=(("zh_CN", tuple("小沈阳江西演唱会邀请了，")),),
     ),
     Preset(
         "causal-decode",
@@ -144,15 +151,19 @@ PRESETS: tuple[Preset, ...] = (
         "mask-after-softmax",
         _MASKS,
         N_("A mask that comes too late"),
-        N_("Masked after the softmax, the rows no longer sum to one; switch it to before."),
+        N_(
+            "Masked [after](set mask_placement after_softmax) the softmax, the rows no longer sum "
+            "to one; switch it to [before](set mask_placement before_softmax)."
+        ),
     ),
     Preset(
         "answer-in-sight",
         _MASKS,
         N_("The answer in sight"),
         N_(
-            "Without a mask this head reads the answer: each token copies the next one, and the loss is "
-            "almost 0. With the causal mask there is nothing to copy at [cat]."
+            "Without a mask this head reads the answer: each token copies the next one, and the "
+            "loss is almost 0. With the [causal](mask causal) mask there is nothing to copy at "
+            "[cat]."
         ),
     ),
     Preset(
@@ -169,8 +180,8 @@ PRESETS: tuple[Preset, ...] = (
         _MASKS,
         N_("−10000 is not −∞"),
         N_(
-            "A mask bias lowers all scores of a [fully masked row](query 0) alike, so it attends to "
-            "every key."
+            "A [mask bias](set mask_bias -10000) lowers all scores of a [fully masked row](query "
+            "0) alike, so it attends to every key."
         ),
     ),
     Preset(
@@ -178,8 +189,8 @@ PRESETS: tuple[Preset, ...] = (
         _MASKS,
         N_("A prefix that attends both ways"),
         N_(
-            "A prefix language model: the [question](query 4) attends both ways, the [answer](query "
-            "6) one word after the other."
+            "A [prefix](mask prefix) language model: the [question](query 4) attends both ways, "
+            "the [answer](query 6) one word after the other."
         ),
     ),
     Preset(
@@ -201,7 +212,9 @@ PRESETS: tuple[Preset, ...] = (
         "attention-sinks",
         _MASKS,
         N_("A sink that takes weight"),
-        N_("One more score per head, without a value: the sink takes most of head 1's weight."),
+        N_(
+            "One more score per head, without a value: the sink takes most of the weight of [head 1](head 1)."
+        ),
     ),
     Preset(
         "dog-bites-man",
@@ -213,7 +226,10 @@ PRESETS: tuple[Preset, ...] = (
         "causal-order",
         _POSITIONS,
         N_("Dog bites man, with a causal mask"),
-        N_("A causal mask alone reveals the order: with other words before it, a word has another output."),
+        N_(
+            "A [causal](mask causal) mask alone reveals the order: with other words before it, a "
+            "word has another output."
+        ),
     ),
     Preset(
         "sinusoidal",
@@ -251,7 +267,7 @@ PRESETS: tuple[Preset, ...] = (
         N_("ALiBi in a sliding window"),
         N_(
             "Eight slopes from 1/2 to 1/256: steep heads attend nearby, flat heads far away, none "
-            "past the window."
+            "past the [window](mask window)."
         ),
     ),
     Preset(
@@ -281,7 +297,8 @@ PRESETS: tuple[Preset, ...] = (
         N_("Sharper with every position"),
         N_(
             "Queries grow with their position, as in Llama 4: the last of 16 tokens still gives "
-            "[gold](key) 0.94, and without the temperature by position 0.57."
+            "[gold](key) 0.94, and [without](set position_temperature null) the temperature by "
+            "position 0.57."
         ),
     ),
     Preset(
@@ -289,8 +306,8 @@ PRESETS: tuple[Preset, ...] = (
         _SIZE,
         N_("512 features without ÷√d"),
         N_(
-            "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the weight; "
-            "switch the scale on."
+            "Unscaled scores have standard deviation √512 = 22.6, and one key takes all the "
+            'weight; switch the scale to [÷√d](set scale {"kind": "sqrt_d_head"}).'
         ),
     ),
     Preset(
@@ -368,8 +385,8 @@ PRESETS: tuple[Preset, ...] = (
         _ARCHITECTURES,
         N_("A gate for each head"),
         N_(
-            "A sigmoid of the querying token multiplies each head's output: at [cat], head 2 adds almost "
-            "nothing, whatever it attends to."
+            "A sigmoid of the querying token multiplies each head's output: at [cat], [head "
+            "2](head 2) adds almost nothing, whatever it attends to."
         ),
     ),
 )
@@ -380,8 +397,15 @@ def preset_ids() -> tuple[str, ...]:
     return tuple(preset.id for preset in PRESETS)
 
 
+def has_words(preset_id: str) -> bool:
+    """True if the tokens of a preset are words of the active language."""
+    return any(preset.id == preset_id and preset.words for preset in PRESETS)
+
+
 def load_preset(preset_id: str) -> Document:
-    """The document of a preset. Its title and caption are messages; `model/io/titles.py` translates them.
+    """The document of a preset, with the words of the active language.
+
+    Its title and caption are messages; `model/io/titles.py` translates them.
 
     Raises:
         DocumentError: the preset does not exist; the message names the existing ones.
@@ -389,5 +413,12 @@ def load_preset(preset_id: str) -> Document:
     for preset in PRESETS:
         if preset.id == preset_id:
             document = load(resources.path("presets", f"{preset_id}.json"))
-            return msgspec.structs.replace(document, title=preset.title, caption=preset.description)
+            experiment = document.experiment
+            tokens = dict(preset.words).get(current_language(), experiment.tokens)
+            return msgspec.structs.replace(
+                document,
+                experiment=msgspec.structs.replace(experiment, tokens=tokens),
+                title=preset.title,
+                caption=preset.description,
+            )
     raise DocumentError(FieldError("preset", preset_id, among(preset_ids())).message)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, InputError, about, must_be, verbatim
+from attnviz.model.captions import pieces
 from attnviz.model.expressions.parser import parse
 from attnviz.model.memo import WeakMemo
 from attnviz.model.notebook import html
@@ -40,6 +42,7 @@ class Document(Value, frozen=True):
     def check(self) -> None:
         check_texts("title", (self.title,), LONGEST_NAME)
         check_texts("caption", (self.caption,), LONGEST_TEXT)
+        _check_controls(self.caption)
         if len(self.claims) > MOST_CLAIMS:
             raise FieldError("claims", len(self.claims), must_be("at most {most} claims", most=MOST_CLAIMS))
         for number, claim in enumerate(self.claims):
@@ -88,6 +91,15 @@ class Document(Value, frozen=True):
         if cell is None or cell.site not in ("", self.site):
             return cell
         return replace(cell, head=shown_head(self.attention, self.view, cell.stage))
+
+
+@lru_cache(maxsize=64)
+def _check_controls(caption: str) -> None:
+    """Raise `InputError` for a wrong control; a caption is read once for all edits of its document."""
+    try:
+        pieces(caption)
+    except InputError as error:
+        raise InputError(about(verbatim("caption"), error.message)) from None
 
 
 @WeakMemo

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from attnviz.errors import FieldError, InputError, Message, message_of, must_be, quoted, size
 from attnviz.explain.arithmetic.cell import exists
+from attnviz.i18n import language
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 from attnviz.study.claims.scope import Scope, holds, value_of
 from attnviz.study.claims.verdict import verdict_of
 from attnviz.study.lessons.lesson import Lesson, Scene, Step, Words
-from attnviz.study.lessons.scene import Preset, covered_cells, document_of, lit_cells
+from attnviz.study.lessons.scene import Preset, covered_cells, document_of, has_words, lit_cells
 from attnviz.study.lessons.text import pieces
 
 Run = Callable[[Experiment], Trace]
@@ -39,6 +40,21 @@ def problems(lesson: Lesson, preset: Preset, run: Run) -> Iterator[Problem]:
 
 def problems_of(step: Step, lesson: Lesson, preset: Preset, run: Run) -> Iterator[Message]:
     """The problems of one step of a lesson."""
+    for code in lesson.languages:
+        if code not in step.words:
+            yield Message("The step must have texts in {language}.", language=code)
+    if not has_words(step.scene):
+        yield from _in_document(step, lesson, preset, run)
+        return
+    said: list[Message] = []
+    for code, words in step.words.items():
+        with language(code):
+            said += _in_document(replace(step, words={code: words}), lesson, preset, run)
+    yield from dict.fromkeys(said)
+
+
+def _in_document(step: Step, lesson: Lesson, preset: Preset, run: Run) -> Iterator[Message]:
+    """The problems of a step in one document, that of its scene in the active language."""
     ids = {one.id for one in lesson.steps}
     try:
         scope = scope_of(step.scene, preset, run)
@@ -46,7 +62,7 @@ def problems_of(step: Step, lesson: Lesson, preset: Preset, run: Run) -> Iterato
     except (ValueError, KeyError) as error:
         yield message_of(error)
         return
-    yield from _in_step(step, scope, ids, lesson.languages)
+    yield from _in_step(step, scope, ids)
     yield from _claim(step, scope, cured, ids)
 
 
@@ -56,7 +72,7 @@ def scope_of(scene: Scene, preset: Preset, run: Run) -> Scope:
     return Scope(run(document.experiment), document.view)
 
 
-def _in_step(step: Step, scope: Scope, ids: set[str], languages: tuple[str, ...]) -> Iterator[Message]:
+def _in_step(step: Step, scope: Scope, ids: set[str]) -> Iterator[Message]:
     if scope.view.stage not in scope.site.stages:
         yield Message(
             "The attention of the step must have the stage {stage}; got {stages}.",
@@ -74,9 +90,6 @@ def _in_step(step: Step, scope: Scope, ids: set[str], languages: tuple[str, ...]
     for condition in step.holds:
         yield from _must_hold(condition, scope)
     yield from _question(step, scope)
-    for language in languages:
-        if language not in step.words:
-            yield Message("The step must have texts in {language}.", language=language)
     for code, words in step.words.items():
         yield from _in_words(code, words, scope, ids)
 

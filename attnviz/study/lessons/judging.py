@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import InputError, Message, quoted
+from attnviz.i18n import language
 from attnviz.study.claims.verdict import VerdictId, verdict_of
 from attnviz.study.lessons.checking import Run, scope_of
 from attnviz.study.lessons.lesson import Lesson, Step
 from attnviz.study.lessons.markup import markup
-from attnviz.study.lessons.scene import Preset
+from attnviz.study.lessons.scene import Preset, has_words
 
 
 @dataclass(frozen=True)
@@ -49,16 +50,17 @@ def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancell
 
 
 def _judged(step: Step, preset: Preset, run: Run) -> Judged:
-    scope = scope_of(step.scene, preset, run)
-    cured = scope_of(step.cured, preset, run) if step.cures else None
-    cards = {
-        code: Card(
+    cards: dict[str, Card] = {}
+    for code, words in step.words.items():
+        if not cards or has_words(step.scene):
+            with language(code):
+                scope = scope_of(step.scene, preset, run)
+                cured = scope_of(step.cured, preset, run) if step.cures else None
+        cards[code] = Card(
             markup(words.claim, scope, is_live=False),
             tuple(markup(text, scope, is_live=False) for text in words.paragraphs),
             markup(words.cure, cured, is_live=False),
         )
-        for code, words in step.words.items()
-    }
     return Judged(step, verdict_of(step.claim, scope, cured), cards)
 
 

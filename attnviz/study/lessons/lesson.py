@@ -40,7 +40,8 @@ class Words:
 class Scene:
     """The state of the program at a step.
 
-    `changes` are (path, value) in order, applied to the preset; `look` are fields of the view; `light` are
+    `changes` are (path, value) in order, applied to the preset; `translated` are (language, path, value):
+    other values of the same paths, such as tokens, in a language. `look` are fields of the view; `light` are
     cells (row, column) of the stage that the step speaks of, `cover` those that are hidden until its
     question is answered, or throughout a step without one, `lock` the one whose arithmetic is open; `panels`
     are those beside the lesson, of which Mechanism opens `section`, Gradients shows `curve`, and Cost counts
@@ -50,6 +51,7 @@ class Scene:
     preset: str
     text: str = ""
     changes: tuple[tuple[str, object], ...] = ()
+    translated: tuple[tuple[str, str, object], ...] = ()
     look: Mapping[str, object] = field(default_factory=dict)
     light: tuple[str, ...] = ()
     cover: tuple[str, ...] = ()

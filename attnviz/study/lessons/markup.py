@@ -9,9 +9,21 @@ from html import escape
 from attnviz.core.text import exposed
 from attnviz.errors import InputError
 from attnviz.study.claims.scope import Scope
-from attnviz.study.lessons.text import CellLink, Number, PageLink, Piece, Plain, StepLink, TokenLink, pieces
+from attnviz.study.lessons.text import (
+    CellLink,
+    ControlLink,
+    Number,
+    PageLink,
+    Piece,
+    Plain,
+    StepLink,
+    TokenLink,
+    pieces,
+)
 
 _INSIDE = re.compile(r'<a class="(\w+)" href="(?:token|cell|step|number):[^"]*">(.*?)</a>')
+CONTROLS = re.compile(r'<a class="control" href="control:([^"]*)">(.*?)</a>')
+"""The link of a control, with its target and its words."""
 NUMBER = "number"
 """Kind of the link of a number that is a cell."""
 UNKNOWN = "…"
@@ -20,16 +32,17 @@ UNKNOWN = "…"
 
 def markup(text: str, scope: Scope | None, *, is_live: bool = True) -> str:
     """The text with its numbers, which `scope` computes; links are `token:axis:n`, `cell:r:c`, `step:id`,
-    and of a number that is a cell `number:site:stage:head:r:c`.
+    of a number that is a cell `number:site:stage:head:r:c`, and of a control `control:` and its target.
 
-    In a text that is not live, on paper, words that light cells keep their colour only.
+    In a text that is not live, on paper, words that light cells keep their colour only, and those of controls
+    are plain.
     """
     try:
         parts = pieces(text)
     except InputError:
         return escape(exposed(text))
     marked = exposed("".join(_MARKUP[type(piece)](piece, scope) for piece in parts))
-    return marked if is_live else _INSIDE.sub(r'<span class="\1">\2</span>', marked)
+    return marked if is_live else _INSIDE.sub(r'<span class="\1">\2</span>', CONTROLS.sub(r"\2", marked))
 
 
 def _plain(piece: Plain, scope: Scope | None) -> str:
@@ -75,6 +88,10 @@ def _page(piece: PageLink, scope: Scope | None) -> str:
     return f'<a class="page" href="{escape(piece.address)}">{escape(piece.text)}</a>'
 
 
+def _control(piece: ControlLink, scope: Scope | None) -> str:
+    return f'<a class="control" href="control:{escape(piece.target)}">{escape(piece.text)}</a>'
+
+
 _MARKUP: dict[type[Piece], Callable[..., str]] = {
     Plain: _plain,
     Number: _number,
@@ -82,4 +99,5 @@ _MARKUP: dict[type[Piece], Callable[..., str]] = {
     CellLink: _cell,
     StepLink: _step,
     PageLink: _page,
+    ControlLink: _control,
 }

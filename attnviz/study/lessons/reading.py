@@ -6,7 +6,6 @@ A file begins with `---`, lines `key: value`, `---`. Each step is a heading `# i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from attnviz.core.cost.published_models import PUBLISHED_BY_ID
 from attnviz.core.text import exposed
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted, whole_number
 from attnviz.i18n import LANGUAGES
+from attnviz.model.edit.settings import written_value
 from attnviz.model.io.regular_file import read_text
 from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.value import check_texts
@@ -28,6 +28,7 @@ LONGEST = 256 * 1024
 MOST_STEPS = 40
 
 _CODES = tuple(language.code for language in LANGUAGES)
+_OTHERS = tuple(code for code in _CODES if code != "en")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*$")
 _POINT = re.compile(r"\d+\. +(.*)")
 
@@ -144,7 +145,7 @@ def _step(lines: Lines, common: dict[str, str], panels: PanelNames | None) -> St
     return _step_of(id_, draft, words, number)
 
 
-_LINES = ("changes", "light", "cover", "choose", "holds", "cures")
+_LINES = (*(f"changes.{code}" for code in _CODES), "changes", "light", "cover", "choose", "holds", "cures")
 """Keys of a draft that take several lines."""
 
 
@@ -175,6 +176,7 @@ def _step_of(id_: str, draft: dict[str, Any], words: dict[str, Words], number: i
         draft["preset"],
         draft.get("text", ""),
         tuple(draft["changes"]),
+        tuple((code, *change) for code in _CODES for change in draft[f"changes.{code}"]),
         draft["look"],
         tuple(draft["light"]),
         tuple(draft["cover"]),
@@ -229,25 +231,9 @@ def _change(key: str) -> Callable[[dict[str, Any], str], None]:
         path, equals, written = value.partition("=")
         if not equals:
             raise InputError(Message("A change must be path = value; got {value}.", value=quoted(value)))
-        draft[key].append((path.strip(), _json(written.strip())))
+        draft[key].append((path.strip(), written_value(written.strip())))
 
     return change
-
-
-def _json(text: str) -> Any:
-    """A JSON value; a bare word is a text."""
-    try:
-        return json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError:
-        if re.fullmatch(r"[A-Za-z_][\w -]*", text):
-            return text
-        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
-    except RecursionError:
-        raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text))) from None
-
-
-def _refuse(text: str) -> Any:
-    raise InputError(Message("A value must be JSON; got {value}.", value=quoted(text)))
 
 
 def _panels(draft: dict[str, Any], value: str) -> None:
@@ -285,6 +271,7 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "preset": _put("preset"),
     "text": _put("text"),
     "set": _change("changes"),
+    **{f"set.{code}": _change(f"changes.{code}") for code in _OTHERS},
     "site": _look("site", str),
     "stage": _look("stage", str),
     "head": _look("head", int),

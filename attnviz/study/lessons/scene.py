@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any
 
-import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, among, must_be
-from attnviz.model.edit.edits import set_d_model, set_heads, set_n_tokens, set_tokens
-from attnviz.model.edit.layers import MOST_LAYERS, set_n_layers
-from attnviz.model.edit.paths import fields_at, part_at, put_at
-from attnviz.model.errors.conversion import field_error
-from attnviz.model.sites.sites import at, put, shown_site
+from attnviz.errors import FieldError, must_be
+from attnviz.i18n import current_language
+from attnviz.model.edit.edits import set_tokens
+from attnviz.model.edit.settings import with_setting
+from attnviz.model.io import presets
+from attnviz.model.sites.sites import at, shown_site
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.text import MODEL, split_text
@@ -28,34 +24,28 @@ from attnviz.study.lessons.text import place
 Preset = Callable[[str], Document]
 """Reads a preset by its id."""
 
-Tokens = tuple[str, ...]
-Size = Annotated[int, Meta(ge=1, le=2**16)]
-
-FITTED: dict[str, tuple[Any, Callable[[Experiment, Any], Experiment]]] = {
-    "tokens": (Tokens, set_tokens),
-    "n_tokens": (Size, set_n_tokens),
-    "d_model": (Size, set_d_model),
-    "n_layers": (Annotated[int, Meta(ge=1, le=MOST_LAYERS)], set_n_layers),
-}
-"""Changes of the experiment that refit other fields, with the type of their values."""
-
-HEADS = ("n_heads", "n_kv_heads", "d_head")
-
 
 def document_of(scene: Scene, preset: Preset) -> Document:
-    """The document of a scene. Raises `InputError` for a change that is not valid."""
+    """The document of a scene in the active language. Raises `InputError` for a change that is not valid."""
     document = preset(scene.preset)
     experiment = document.experiment
     if scene.text:
         experiment = set_tokens(experiment, split_text(experiment, scene.text, MODEL.id))
     name = shown_site(experiment, str(scene.look.get("site", document.view.site)))
+    here = current_language()
+    own = {path: value for code, path, value in scene.translated if code == here}
     for path, value in scene.changes:
-        experiment = _changed(experiment, name, path, value)
+        experiment = with_setting(experiment, name, path, own.get(path, value))
     look = {"locked": None} | dict(scene.look)
     view: View = replace(document.view, **look)
     if scene.lock:
         view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))
     return Document(experiment, view, document.title)
+
+
+def has_words(scene: Scene) -> bool:
+    """True if the tokens of a scene are words of the active language."""
+    return bool(scene.translated) or presets.has_words(scene.preset)
 
 
 def _locked(text: str, site: Site, view: View) -> Cell:
@@ -64,32 +54,6 @@ def _locked(text: str, site: Site, view: View) -> Cell:
     if not (row.isdecimal() and column.isdecimal() and max(len(row), len(column)) < 7):
         raise FieldError("lock", text, must_be("a row and a column, such as 2, 1"))
     return Cell(view.stage, int(row), int(column), shown_head(site, view, view.stage))
-
-
-def _changed(experiment: Experiment, name: str, path: str, value: Any) -> Experiment:
-    """The experiment with another value at a path, from the experiment or its selected attention on."""
-    if path in FITTED:
-        kind, edit = FITTED[path]
-        return edit(experiment, _converted(path, value, kind))
-    site = at(experiment, name)
-    own = path.removeprefix("heads.")
-    if own in HEADS:
-        return put(experiment, set_heads(site, **{own: _converted(path, value, Size)}))
-    of_experiment = path.split(".")[0] in Experiment.__struct_fields__
-    subject: Experiment | Site = experiment if of_experiment else site
-    owner, _dot, field = path.rpartition(".")
-    part = part_at(subject, owner)
-    if field not in fields_at(part):
-        raise FieldError("set", path, among(fields_at(part) or fields_at(site)))
-    return put_at(experiment, path, value) if of_experiment else put(experiment, put_at(site, path, value))
-
-
-def _converted(path: str, value: Any, kind: Any) -> Any:
-    """A value as its type. Raises `FieldError`."""
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise field_error(error, kind, value, path) from None
 
 
 def covered_cells(step: Step, scope: Scope) -> frozenset[tuple[int, int]]:

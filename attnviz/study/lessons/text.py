@@ -1,8 +1,9 @@
 """The text of a lesson: plain words, links to tokens, cells, steps and pages, and numbers.
 
 `[she]` names the query of that token and `[Lily](key)` its key, as in captions; `[the cell](cell 2, 1)` a
-cell of the stage; `[before](#step)` another step; `[the paper](https://…)` a page. `{weights[2, 1] | .3f}` is
-the number that an expression has, in a format of `FORMATS`. `**word**` is strong; a backslash keeps a sign.
+cell of the stage; `[before](#step)` another step; `[the paper](https://…)` a page. `[he](type)` is a control
+(see `model/controls.py`). `{weights[2, 1] | .3f}` is the number that an expression has, in a format of
+`FORMATS`. `**word**` is strong; a backslash keeps a sign.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 
 from attnviz.errors import FieldError, InputError, Message, among, quoted
 from attnviz.model.captions import Anchor
+from attnviz.model.controls import CONTROLS, TARGET, Control, control_of
 from attnviz.model.expressions.expression import at_place
+from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.study.claims.cells import cell_of
 from attnviz.study.claims.scope import Scope, value_of
@@ -25,6 +28,7 @@ _PIECE = re.compile(
     r"|\[(?P<word>(?:[^\[\]]|\[[^\[\]]*\])+)\](?:\((?P<target>[^()]*(?:\([^()]*\)[^()]*)*)\))?"
 )
 _TOKEN = re.compile(r"(?P<axis>query|key)(?: (?P<token>.+))?$")
+_CONTROL = re.compile(rf"(?:{TARGET})$")
 _CELL = re.compile(r"cell (?P<row>.+?), *(?P<column>.+)$")
 
 
@@ -127,7 +131,22 @@ class PageLink:
             raise InputError(Message("A link must be an address; got {text}.", text=quoted(self.address)))
 
 
-Piece = Plain | Number | TokenLink | CellLink | StepLink | PageLink
+@dataclass(frozen=True)
+class ControlLink:
+    """A word that acts on the document; `target` is the control as it is written."""
+
+    text: str
+    target: str
+    control: Control
+
+    def check(self, scope: Scope, steps: Collection[str]) -> None:
+        """Raise `InputError` if the document of the step has nothing that it could change."""
+        problem = self.control.why_not(Document(scope.trace.experiment, scope.view))
+        if problem is not None:
+            raise InputError(problem)
+
+
+Piece = Plain | Number | TokenLink | CellLink | StepLink | PageLink | ControlLink
 
 FORMATS: dict[str, str] = {
     ".0f": "{:,.0f}",
@@ -201,14 +220,17 @@ def _link(word: str, target: str) -> Piece:
         return TokenLink(word, Anchor(token["axis"], named or word, position))  # type: ignore[arg-type]
     if cell is not None:
         return CellLink(word, cell["row"].strip(), cell["column"].strip())
+    if _CONTROL.match(target):
+        return ControlLink(word, target, control_of(target, word))
     if target.startswith("#"):
         return StepLink(word, target[1:])
     if target.startswith("https://"):
         return PageLink(word, target)
     raise InputError(
         Message(
-            "The link of {word} must be query, key, cell r, c, #step or https://…; got {target}.",
+            "The link of {word} must be query, key, cell r, c, {controls}, #step or https://…; got {target}.",
             word=quoted(word),
+            controls=", ".join(CONTROLS),
             target=quoted(target),
         )
     )

@@ -14,6 +14,7 @@ from attnviz.gui.panels.tokens import MOST_TOKENS, TokensPanel
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.i18n import language
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.view import Cell
 
@@ -31,7 +32,8 @@ def line(bench: PanelBench[TokensPanel]) -> DocumentText:
 
 
 def test_the_cut_is_guessed_from_the_tokens(qtbot: QtBot) -> None:
-    bench = make(qtbot, "xiaoshenyang")
+    with language("zh_CN"):
+        bench = make(qtbot, "xiaoshenyang")
     assert splitting(bench) == "character" and line(bench).text() == "小沈阳江西演唱会邀请了，"
     bench.store.edit(set_tokens, ("dog", "bites", "man"))
     assert splitting(bench) == "word" and line(bench).text() == "dog bites man"

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from attnviz import i18n, resources
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.i18n import language
 from attnviz.model.io.files import DocumentError, dumps, load
 from attnviz.model.io.presets import PRESETS, load_preset, preset_ids
 from attnviz.model.masks import visible_pairs
@@ -129,7 +130,7 @@ def test_word_similarity_is_the_gram_matrix_of_the_text() -> None:
         [0.80, 0.74, 0.86, 0.40],
         [0.53, 0.66, 0.40, 1.17],
     ]
-    assert load_preset("word-similarity").experiment.tokens == ("小", "沈", "阳", "邀请")
+    assert load_preset("word-similarity").experiment.tokens == ("little", "friend", "tiny", "invite")
     scores = traced("word-similarity")["scores"][0]
     assert_allclose(scores, gram, atol=1e-12)
     assert scores[0].argmax() != 0, "the diagonal is not always the largest"
@@ -163,9 +164,24 @@ def test_each_adjective_has_a_head_of_the_noun() -> None:
     assert of_creature[1].argmax() == 2 and of_creature[1, 2] > 0.7
 
 
-def test_xiaoshenyang_has_twelve_characters() -> None:
+WORDS = {"word-similarity": ("小", "沈", "阳", "邀请"), "xiaoshenyang": tuple("小沈阳江西演唱会邀请了，")}
+
+
+def test_words_whose_meaning_is_the_point_are_those_of_the_language_and_all_else_is_equal() -> None:
+    assert {preset.id for preset in PRESETS if preset.words} == set(WORDS)
+    for id_, words in WORDS.items():
+        english = load_preset(id_)
+        with language("zh_CN"):
+            chinese = load_preset(id_)
+        assert "".join(english.experiment.tokens).isascii() and chinese.experiment.tokens == words
+        assert msgspec.structs.replace(chinese, experiment=english.experiment) == english
+        tokens = english.experiment.tokens
+        assert msgspec.structs.replace(chinese.experiment, tokens=tokens) == english.experiment
+
+
+def test_xiaoshenyang_has_twelve_tokens() -> None:
     document = load_preset("xiaoshenyang")
-    assert "".join(document.experiment.tokens) == "小沈阳江西演唱会邀请了，"
+    assert " ".join(document.experiment.tokens) == "Little Shen from the far north was also invited to sing ,"
     assert len(document.experiment.tokens) == 12
     trace = traced("xiaoshenyang")
     assert trace["scores"].min() < 0, "raw scores are no percentages"

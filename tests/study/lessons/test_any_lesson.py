@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute
 from attnviz.errors import InputError
+from attnviz.model.edit.settings import FITTED
 from attnviz.model.fields import FIELDS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.study.lessons.checking import problems
 from attnviz.study.lessons.reading import KEYS, read_lesson
-from attnviz.study.lessons.scene import FITTED
 
 LONGEST_S = 20.0
 """Far above what the steps of a small lesson take on one core, and far below what a limit prevents."""

@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 from math import isclose
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_fields
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.compute.execute import execute
 from attnviz.errors import InputError
 from attnviz.gui.panels.table import PANEL_NAMES
-from attnviz.i18n import LANGUAGES
+from attnviz.i18n import LANGUAGES, current_language
 from attnviz.model.captions import Anchor
+from attnviz.model.controls import Setting
+from attnviz.model.edit.switching import LastOfKind
+from attnviz.model.sites.sites import put
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.spec.view import shown_head
 from attnviz.resources import font_files, path
 from attnviz.study.claims.scope import Scope, holds, value_of
 from attnviz.study.lessons.checking import problems, scope_of
 from attnviz.study.lessons.judging import is_close
+from attnviz.study.lessons.lesson import Lesson, Step
 from attnviz.study.lessons.markup import markup
 from attnviz.study.lessons.reading import load_lesson, read_lesson
 from attnviz.study.lessons.scene import covered_cells, document_of, lit_cells
-from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_lesson
-from attnviz.study.lessons.text import CellLink, Number, PageLink, Plain, StepLink, TokenLink, pieces, shown
+from attnviz.study.lessons.table import CLAIMS, LESSONS, shipped_claims, shipped_lesson
+from attnviz.study.lessons.text import (
+    CellLink,
+    ControlLink,
+    Number,
+    PageLink,
+    Plain,
+    StepLink,
+    TokenLink,
+    pieces,
+    shown,
+)
 
-cached_preset = cache(load_preset)
+_cached = cache(lambda id_, code: load_preset(id_))
+"""Presets by id and language, whose words some of them have."""
+
+
+def cached_preset(id_: str) -> Document:
+    return _cached(id_, current_language())
+
 
 HALVES = """---
 lesson: 1
@@ -173,7 +198,14 @@ def test_every_shipped_file_names_panels_of_the_window(folder: str, ids: tuple[s
         ),
         ("stage: weights", "stage: logits", "must have the stage 'logits'"),
         ("[creature],", "[creature](#two),", "step must be 'halves'; got 'two'."),
-        ("[creature],", "[creature](http://x),", "must be query, key, cell r, c, #step or https"),
+        (
+            "[creature],",
+            "[creature](http://x),",
+            "must be query, key, cell r, c, set, type, mask, head, #step or https",
+        ),
+        ("[creature],", "[creature](head 9),", "head must be 1; got 9."),
+        ("[creature],", "[creature](mask shadow),", "mask must be one of 'causal'"),
+        ("[creature],", "[creature](set position.base 9),", "position.base must be a number"),
         ("query: 3", "lock: two, 1", "lock must be a row and a column, such as 2, 1; got 'two, 1'."),
         ("query: 3", "lock: 4, 1", "lock must be a cell of 4x4; got '4, 1'."),
         ("query: 3", "cover: 4", "The index must be a whole number from -4 to 3; got 4."),
@@ -212,6 +244,69 @@ def test_both_languages_state_the_same_numbers(id_: str) -> None:
             for words in step.words.values()
         ]
         assert all(one == stated[0] for one in stated), step.id
+
+
+@pytest.mark.parametrize(
+    ("id_", "read"), [(id_, shipped_lesson) for id_ in LESSONS] + [(id_, shipped_claims) for id_ in CLAIMS]
+)
+def test_both_languages_have_the_same_controls(id_: str, read: Callable[[str], Lesson]) -> None:
+    for step in read(id_).steps:
+        controls = [
+            sorted(
+                str(piece.control)
+                for text in (*words.all, words.cure)
+                for piece in pieces(text)
+                if isinstance(piece, ControlLink)
+            )
+            for words in step.words.values()
+        ]
+        assert all(one == controls[0] for one in controls), step.id
+
+
+class Hand:
+    """Presses controls in a document, as the window does."""
+
+    def __init__(self, document: Document) -> None:
+        self.document, self.remembered = document, LastOfKind()
+
+    def edit(self, function: Callable[[Experiment], Experiment]) -> None:
+        self.document = with_fields(self.document, experiment=function(self.document.experiment))
+
+    def edit_attention(self, function: Callable[[Site], Site]) -> None:
+        self.edit(lambda experiment: put(experiment, function(self.document.attention)))
+
+    def look(self, *, head: int) -> None:
+        self.document = self.document.looking(head=head)
+
+
+def in_tasks() -> Iterator[tuple[Step, ControlLink]]:
+    """The controls in the tasks of the lessons."""
+    for id_ in LESSONS:
+        for step in shipped_lesson(id_).steps:
+            for piece in pieces(step.words["en"].task):
+                if isinstance(piece, ControlLink):
+                    yield step, piece
+
+
+FAR = {"temperature": 10.0, "dropout.p": 0.0, "heads.n_kv_heads": 1}
+"""Values to which a reader drags the numbers of tasks."""
+
+
+@pytest.mark.parametrize(("step", "link"), list(in_tasks()), ids=str)
+def test_a_task_is_done_by_the_control_in_its_sentence(step: Step, link: ControlLink) -> None:
+    hand = Hand(document_of(step.scene, cached_preset))
+    control = link.control
+    if isinstance(control, Setting) and control.is_number:
+        control.enter(hand, FAR[control.path])
+    else:
+        control.press(hand)
+    assert holds(step.task, Scope(execute(hand.document.experiment), hand.document.view))
+
+
+def test_controls_are_links_in_the_window_and_words_on_paper() -> None:
+    text = "Raise [T](set temperature 1.0), type [he](type he for she)."
+    assert 'Raise <a class="control" href="control:set temperature 1.0">T</a>, type ' in markup(text, None)
+    assert markup(text, None, is_live=False) == "Raise T, type he."
 
 
 NUMBERS = re.compile(r"[−-]?\d[\d,]*(?:\.\d+)?")

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.errors import InputError
+from attnviz.gui.forms.sentence import SentenceControls
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
@@ -194,6 +195,8 @@ class LessonPanel(Panel):
         self._go = says(Button(), id="lesson_workspace", tip=tip)
         self._pages = QStackedWidget()
         self._build()
+        for text in self.findChildren(LinkedText):
+            text.make_control = SentenceControls(store)
         self._connect()
         set_tone("muted", self._place)
 
@@ -247,6 +250,11 @@ class LessonPanel(Panel):
     def step(self) -> Step | None:
         """The present step; None on the shelf."""
         return None if self.lesson is None else self.lesson.steps[self.index]
+
+    @property
+    def is_untouched(self) -> bool:
+        """True while the document has the numbers of the step."""
+        return self._scene is not None and self.store.experiment is self._scene.experiment
 
     def show_shelf(self, shelf: tuple[Shelved, ...]) -> None:
         """Show all lessons."""

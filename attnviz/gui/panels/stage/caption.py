@@ -1,4 +1,4 @@
-"""The caption of the document under its name: its words point at tokens and lock cells."""
+"""The caption of the document under its name: words that point at tokens and lock cells, and controls."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from attnviz.core.text import visible
+from attnviz.gui.forms.sentence import SentenceControls
 from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import Theme
 from attnviz.gui.look.words import plain_tooltip
@@ -43,6 +44,7 @@ class DocumentCaption(Caption):
         self.opener.setIconSize(QSize(16, 16))
         self.opener.setProperty(MOUSE_ONLY, True)
         self.opener.clicked.connect(self._on_open)
+        self.text.make_control = SentenceControls(store)
         self.text.pointed.connect(self._on_pointed)
         self.text.clicked.connect(self._on_clicked)
         self.closed.connect(self._on_closed)
@@ -70,7 +72,7 @@ class DocumentCaption(Caption):
             axis = piece.anchor.axis if piece.anchor is not None and position is not None else ""
             if position is not None:
                 self._cells[index] = axis, position
-            phrases.append(Phrase(piece.text, axis))
+            phrases.append(Phrase(piece.text, axis, piece.control))
         self.set_caption(tuple(phrases), source)
         self._show_or_hide()
 
@@ -167,8 +169,9 @@ class DocumentCaption(Caption):
 
     @Slot(str)
     def _on_edited(self, text: str) -> None:
-        if text != translated(self._store.document.caption):
-            self._store.describe(text)
+        if text != translated(self._store.document.caption) and not self._store.describe(text):
+            self.begin_edit(text)  # the sentence about its wrong control is in the status bar
+            return
         self._show_or_hide()
         owner = self.parentWidget()
         if owner is not None:

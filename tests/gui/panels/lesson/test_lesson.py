@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 from desk import Answers, Desk, MakeDesk, color_in, picture
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QDesktopServices
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QRadioButton, QTextBrowser, QWidget
 
 import attnviz
 from attnviz.gui.export.source import Choice, Leaves, Made
 from attnviz.gui.export.table import EXPORT_BY_ID
+from attnviz.gui.forms.sentence import Pill, SentenceNumber
 from attnviz.gui.panels.gradients import SHOWN
 from attnviz.gui.panels.lesson.lesson import LessonPanel
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
@@ -68,7 +70,7 @@ def test_the_shelf_opens_a_lesson(desk: Desk) -> None:
         assert button.height() >= 40 + 13 * lines, about
     desk.click(buttons[0])
     desk.settle()
-    assert desk.store.document.title == "Which word is most like 邀请?"
+    assert desk.store.document.title == "Which word is most like “invite”?"
     assert "0.24, 0.14 and 0.28" in text(desk, "lesson_text")
 
 
@@ -222,7 +224,7 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_0").setChecked(True)
     desk.click(desk.find(QPushButton, "reveal_button"))
-    assert desk.find(QLabel, "answer_verdict").text() == "The answer is another: 阳."
+    assert desk.find(QLabel, "answer_verdict").text() == "The answer is another: “tiny”."
     open_step(desk, "dot-product", 4)
     open_step(desk, "dot-product", 3)
     desk.find(QRadioButton, "answer_1").setChecked(True)
@@ -230,7 +232,7 @@ def test_a_choice_is_judged_by_the_live_conditions(desk: Desk) -> None:
     assert desk.find(QLabel, "answer_verdict").text() == "Right."
 
 
-@pytest.mark.parametrize(("step", "said"), [(1, "It is 0.530."), (3, "The answer is: 阳.")])
+@pytest.mark.parametrize(("step", "said"), [(1, "It is 0.530."), (3, "The answer is: “tiny”.")])
 def test_without_an_answer_the_value_is_told_and_nobody_was_wrong(desk: Desk, step: int, said: str) -> None:
     open_step(desk, "dot-product", step)
     verdict = desk.find(QLabel, "answer_verdict")
@@ -487,3 +489,73 @@ def test_a_step_whose_document_is_computed_already_has_its_numbers_at_once(desk:
     assert "0.560 of its weight" in text(desk, "lesson_text")
     panel.show_step(lesson, 5, desk.store.document, 0)
     assert desk.find(QTextBrowser, "lesson_text").isHidden()
+
+
+def control_in(desk: Desk, text: str, word: str) -> QWidget:
+    """The control of a word in one of the texts of the step."""
+    inside = desk.find(LinkedText, text).viewport()
+    return next(
+        one for one in inside.findChildren(QWidget) if one.accessibleName() == word and not one.isHidden()
+    )
+
+
+def test_the_control_of_a_task_stands_over_its_room_and_does_it(desk: Desk) -> None:
+    panel = open_step(desk, "sampling", 4)
+    field = control_in(desk, "task_text", "temperature")
+    assert isinstance(field, SentenceNumber) and field.text() == "1.0"
+    shown = desk.find(LinkedText, "task_text")
+    assert "temperature" in shown.accessibleName() and shown.viewport().rect().contains(field.geometry())
+    before = shown.cursorForPosition(field.geometry().topLeft() - QPoint(4, -12))
+    before.select(before.SelectionType.WordUnderCursor)
+    assert before.selectedText().strip("\u00a0") == "temperature"
+    shown.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(shown, Qt.Key.Key_Tab)  # to the one link of the text
+    assert shown.hasFocus() and shown.textCursor().selectedText() == "a"
+    QTest.keyClick(shown, Qt.Key.Key_Tab)
+    assert field.hasFocus()
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    editor = field.findChild(QLineEdit)
+    assert editor is not None
+    desk.type_text(editor, "9")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    desk.settle()
+    assert desk.store.attention.temperature == 9 and panel.task.is_done
+    assert control_in(desk, "task_text", "temperature") is field  # the text is the same one still
+    desk.store.undo()
+    assert desk.store.attention.temperature == 1 and field.text() == "1.0"
+
+
+def test_a_pill_of_a_lesson_switches_the_mask(desk: Desk) -> None:
+    open_step(desk, "masks", 5)
+    pill = control_in(desk, "task_text", "causal")
+    assert isinstance(pill, Pill) and not pill.isChecked()
+    desk.click(pill)
+    desk.settle()
+    assert pill.isChecked() and panel_of(desk).task.is_done
+    desk.click(pill)
+    desk.settle()
+    assert desk.store.attention.masks == () and not panel_of(desk).task.is_done
+
+
+def test_the_words_of_a_step_follow_the_language(desk: Desk) -> None:
+    open_step(desk, "dot-product")
+    assert desk.store.experiment.tokens == ("little", "friend", "tiny", "invite")
+    desk.window.commands["language"].trigger()
+    desk.settle()
+    assert desk.store.experiment.tokens == ("小", "沈", "阳", "邀请")
+    assert (
+        "邀请" in text(desk, "lesson_text")
+        and "token:key:3:0" in desk.find(LinkedText, "lesson_text").toHtml()
+    )
+    desk.store.edit(edits.set_vector_cell, 2, 0, 0.9)
+    desk.window.commands["language"].trigger()
+    assert desk.store.experiment.tokens == ("小", "沈", "阳", "邀请")  # somebody's work stays
+
+
+def test_the_words_of_a_preset_follow_the_language(make_desk: MakeDesk) -> None:
+    desk = make_desk("word-similarity")
+    view = desk.store.document.view
+    desk.window.commands["language"].trigger()
+    assert desk.store.experiment.tokens == ("小", "沈", "阳", "邀请") and desk.store.document.view == view
+    desk.store.undo()
+    assert desk.store.experiment.tokens == ("little", "friend", "tiny", "invite")
