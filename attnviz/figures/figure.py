@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, Message, among, listed, must_be
+from attnviz.figures.check import Check
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
-from attnviz.figures.sheet import sheet_of
+from attnviz.figures.sheet import fonts_checks, sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import ALL_SITES, Subject
 from attnviz.model.links import LINED
@@ -57,9 +58,14 @@ def render(
 
 
 def figure_of(
-    kind: str, subject: Subject, style: Style, say: Callable[[Message], object] | None = None
+    kind: str,
+    subject: Subject,
+    style: Style,
+    say: Callable[[Message], object] | None = None,
+    report: Callable[[Check], object] | None = None,
 ) -> Figure:
-    """A picture of the kind with this id. `say` is told that a wanted part has no room.
+    """A picture of the kind with this id. `say` is told that a wanted part has no room, `report` how the
+    picture fits its width and the fonts that it needs.
 
     Raises `ValueError` for a kind that does not exist or that the subject does not have, for a choice that it
     lacks, and for a width that is too small.
@@ -73,6 +79,9 @@ def figure_of(
         figure = sheet_of(picture, subject.caption if style.caption else "", style)
     if picture.without is not None and say is not None:
         say(picture.without)
+    if report is not None:
+        for check in (*picture.checks, *fonts_checks(figure)):
+            report(check)
     return figure
 
 

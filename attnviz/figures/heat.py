@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,15 +18,18 @@ from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number, upright
 from attnviz.errors import Message, verbatim
 from attnviz.figures import bar, marks
+from attnviz.figures.check import Check
 from attnviz.figures.content import Content, Map, Side
-from attnviz.figures.fonts import middle, number_font, text_font, widest, width
+from attnviz.figures.fonts import cut, middle, number_font, text_font, widest, width
 from attnviz.figures.layout import (
+    BAR,
     CAPTION,
     GAP,
     LEAST_MAP,
-    MARGIN,
     NAME,
+    NARROW,
     TALLEST,
+    Around,
     Cells,
     Sheet,
     Sizes,
@@ -33,8 +38,8 @@ from attnviz.figures.layout import (
     grid_columns,
 )
 from attnviz.figures.palette import colors, rgb_bytes
-from attnviz.figures.sheet import Note, fitting
-from attnviz.figures.style import Style, millimetres
+from attnviz.figures.sheet import Drawing, Note, fitting
+from attnviz.figures.style import POINTS, Style, millimetres
 from attnviz.i18n import _
 
 NAME_SIZE, SUM_SIZE = 8.0, 7.5
@@ -51,41 +56,167 @@ MOST_ROWS = 16
 """Rows up to which each row has its label."""
 SLIVER = 1.6
 """Largest height of a cell, in widths of it, that makes room for a label."""
-LEAST_SHARE = 0.45
-"""Share of the figure's width below which a map has no sums beside it."""
+LEAST_SHARE, NARROW_SHARE = 0.45, 0.70
+"""Share of the figure's width below which a map has no sums beside it; of a narrow figure, the map has it."""
+LONGEST_SHARE = 14 / 85
+"""Share of a set width up to which a label is whole: 14 mm of a column of 85 mm."""
+NARROW_LABEL, LEAST_LABEL, LABEL_STEP = 7.0, 5.0, 0.1
+"""Largest size of labels in a narrow figure, the smallest one, and the step between the sizes."""
+WIDTH_STEP_MM, WIDEST_SLIDE_MM = 5, 300
+"""The widths that a sentence names."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Places of all elements, the size of the labels in points, and the sums that have room.
+    """Places of all elements, the content with labels that are cut where they are long, and the sums.
 
-    `without`: the set width has no room for the sums that the style asks for.
+    `without`: the set width has no room for the sums of the style. `checks` say how the map fits that width.
     """
 
     sheet: Sheet
-    label: float
+    content: Content
+    sizes: Sizes
     sums: tuple[str, ...]
+    style: Style
     without: Message | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def label(self) -> float:
+        """The size of the labels in units."""
+        return self.sizes.label
+
+    @property
+    def names(self) -> bool:
+        """True if axes, colours and hatching are named."""
+        return self.style.shows(self.style.names)
 
 
 def measure(content: Content, style: Style) -> Plan:
     """Compute the positions of all elements. Raises `ValueError` if the style's width is too small."""
-    n_down, n_across = content.maps[0].values.shape
-    label = style.label(_label_size(n_down, n_across, len(content.maps)))
+    plan = _fitted(content, style)
+    if style.width is None or len(content.maps) > 1:
+        return plan
+    without = None
+    if style.sums and not plan.sums and _sums_of(content):
+        without = _from_width(content, style, lambda wider: bool(wider.sums))
+    checks = (_labels_check(plan), _share_check(plan))
+    return replace(plan, without=without, checks=checks)
+
+
+def _fitted(content: Content, style: Style) -> Plan:
+    """The plan with the sums, or without them where they have no room."""
     sums = _sums_of(content) if style.sums else ()
-    sizes = _sizes(content, style, label, sums)
-    sheet, without = _sheet(sizes, style), None
-    if sums and (sheet is None or not _has_room(content, sheet, sums, style.room)):
-        sizes, sums = replace(sizes, sum_width=0.0), ()
+    plan = _plan(content, style, sums)
+    if sums and (plan is None or not _has_room(plan, style)):
+        plan, sums = _plan(content, style, ()), ()
+    if plan is None:
+        smallest = _label_sizes(content, style)[-1]
+        raise style.too_narrow(_narrowest(_sizes(content, style, smallest, ()), style).width)
+    return plan
+
+
+def _plan(content: Content, style: Style, sums: tuple[str, ...]) -> Plan | None:
+    """The plan with the largest labels that fit beside each cell, else the smallest; None without room."""
+    tried: dict[float, Plan | None] = {}
+
+    def fits(label: float) -> bool:
+        shown = _with_cut_labels(content, style, label)
+        sizes = _sizes(shown, style, label, sums)
         sheet = _sheet(sizes, style)
-        if style.width is not None:
-            without = Message(
-                "There is no room for the row sums in a figure of {width}.",
-                width=verbatim(millimetres(style.width)),
-            )
-    if sheet is None:
-        raise style.too_narrow(_narrowest(sizes, style).width)
-    return Plan(sheet, label, sums, without)
+        tried[label] = found = None if sheet is None else Plan(sheet, shown, sizes, sums, style)
+        return found is not None and thinned(found) is None
+
+    labels = _label_sizes(content, style)
+    label = labels[bisect_left(labels, True, hi=len(labels) - 1, key=fits)]
+    if label not in tried:
+        fits(label)
+    return tried[label]
+
+
+def _label_sizes(content: Content, style: Style) -> list[float]:
+    """The sizes to try: the usual one or the one that is set, and smaller ones for one map in a set width."""
+    n_down, n_across = content.maps[0].values.shape
+    largest = style.label(_label_size(n_down, n_across, len(content.maps)))
+    if len(content.maps) > 1 or style.width is None or style.font_size is not None:
+        return [largest]
+    largest = min(largest, NARROW_LABEL) if style.is_narrow else largest
+    steps = round((largest - LEAST_LABEL) / LABEL_STEP)
+    return [largest - index * LABEL_STEP for index in range(steps + 1)]
+
+
+def _with_cut_labels(content: Content, style: Style, label: float) -> Content:
+    """`content` with labels no longer than their share of a set width."""
+    if style.room is None or len(content.maps) > 1:
+        return content
+    font, room = text_font(label), LONGEST_SHARE * style.room
+    down, across = (
+        replace(
+            side,
+            labels=tuple(cut(text, font, room) for text in side.labels),
+            room=tuple(cut(text, font, room) for text in side.room),
+        )
+        for side in (content.down, content.across)
+    )
+    return replace(content, down=down, across=across)
+
+
+def thinned(plan: Plan) -> tuple[int, int] | None:
+    """(labels that are drawn, all) of the side with names of which most are left out; None if none is."""
+    sheet, shown = plan.sheet, plan.content
+    sides = ((shown.down, sheet.down_step), (shown.across, sheet.across_step))
+    step, count = max((step, len(side.labels)) for side, step in sides if not side.is_counted or step == 1)
+    return (-(-count // step), count) if step > 1 else None
+
+
+def _labels_check(plan: Plan) -> Check:
+    """The labels that are drawn, and their size; the width from which on all of them are."""
+    few, size = thinned(plan), f"{plan.label * plan.style.scale:.3g}"
+    count = max(plan.content.maps[0].values.shape)
+    shown, count = few or (count, count)
+    text = Message("{shown} of {count} labels, {size} pt", shown=shown, count=count, size=size)
+    if few is None:
+        return Check(text)
+    least = _least_width(plan.content, replace(plan.style, sums=False), lambda wider: thinned(wider) is None)
+    if least is None:
+        return Check(text, is_met=False)
+    return Check(Message("{labels}: all from {width} on", labels=text, width=verbatim(least)), is_met=False)
+
+
+def _share_check(plan: Plan) -> Check:
+    """The share of the map in the width."""
+    style = plan.style
+    assert style.room is not None
+    plot_w, _plot_h = plan.sheet.plot_size(*plan.content.maps[0].values.shape)
+    share = plot_w / style.room
+    text = Message("map {share} % of the width", share=round(100 * share))
+    is_met = not style.is_narrow or share >= NARROW_SHARE
+    if not is_met and (plan.names or plan.sums):
+        text = Message("{share}: leave out the axis names", share=text)
+    return Check(text, is_met)
+
+
+def _from_width(content: Content, style: Style, has_room: Callable[[Plan], bool]) -> Message:
+    """The sentence that says from which width on the sums have room."""
+    assert style.width is not None
+    least = _least_width(content, style, has_room)
+    if least is None:
+        return Message(
+            "There is no room for the row sums in a figure of {width}.",
+            width=verbatim(millimetres(style.width)),
+        )
+    return Message("Row sums: from {width} on.", width=verbatim(least))
+
+
+def _least_width(content: Content, style: Style, holds: Callable[[Plan], bool]) -> str | None:
+    """The least width, in steps, whose plan has a property; None if no width of paper or slides has it."""
+    assert style.width is not None
+    step = WIDTH_STEP_MM * POINTS["mm"]
+    counts = range(math.floor(style.width / step + 1), WIDEST_SLIDE_MM // WIDTH_STEP_MM + 1)
+    at = bisect_left(
+        counts, True, key=lambda count: holds(_fitted(content, replace(style, width=count * step)))
+    )
+    return millimetres(counts[at] * step) if at < len(counts) else None
 
 
 def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) -> Sizes:
@@ -93,7 +224,11 @@ def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) 
     n_down, n_across = content.maps[0].values.shape
     numbers, font = number_font(SUM_SIZE), text_font(label)
     ticks = tuple(text for _at, text in bar.ticks(content.scale)) if style.bar else ()
+    is_thin = style.is_narrow and len(content.maps) == 1
+    around = NARROW if is_thin else Around()
+    around = around if style.shows(style.names) else replace(around, name=0.0)
     return Sizes(
+        around=around,
         n_down=n_down,
         n_across=n_across,
         n_maps=len(content.maps),
@@ -102,7 +237,9 @@ def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) 
         label=label,
         sum_width=widest(sums, numbers),
         sums_below=content.maps[0].sums_below,
-        bar_label=widest(ticks, numbers) if style.bar else None,
+        bar_label=(bar.ends_width(content.scale) if is_thin else widest(ticks, numbers))
+        if style.bar
+        else None,
     )
 
 
@@ -152,27 +289,53 @@ def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], least: float,
     return arrange(sizes, columns, wide, max(high, least if least <= SLIVER * wide else 0.0))
 
 
-def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:
+def draw(axes: Any, plan: Plan, shades: Shades) -> None:
     """Draw the maps into axes whose unit is a point, y downwards, at the places of `plan`."""
-    sheet, label = plan.sheet, plan.label
+    sheet, label, around, content = plan.sheet, plan.label, plan.sizes.around, plan.content
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
         draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
         if index < sheet.n_columns:
-            across_labels(axes, content.across, x, y, sheet, label)
+            across_labels(axes, content.across, x, y, sheet, label, around.gap)
         if index % sheet.n_columns == 0:
-            down_labels(axes, content.down, x, y, sheet, label)
+            down_labels(axes, content.down, x, y, sheet, label, around.gap)
         if len(content.maps) > 1:
             _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
         else:
-            _sums(axes, content, plan, (x, y, plot_w, plot_h), shades)
+            _sums(axes, plan, (x, y, plot_w, plot_h), shades)
     left, top = sheet.corners[0]
     right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
-    axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
-    axis_name(axes, content.down, MARGIN + NAME / 4, (top + bottom) / 2, 90, shades)
-    if sheet.bar is not None:
+    if plan.names:
+        axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
+        axis_name(axes, content.down, around.margin + NAME / 4, (top + bottom) / 2, 90, shades)
+    if sheet.bar is None:
+        return
+    after = None
+    if around.bar < BAR:
+        after = around.tick + bar.ends_width(content.scale)
+        bar.draw_thin(axes, content.scale, sheet.bar, shades, around.tick)
+    else:
         bar.draw_bar(axes, content.scale, sheet.bar, shades)
-        bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades)
+    if plan.names:
+        bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades, after)
+
+
+def drawing(plan: Plan, draw: Callable[[Any], None], title: str) -> Drawing:
+    """The picture of a plan; a figure without names says in its text what the hatching means."""
+    sheet = plan.sheet
+    notes = footnotes(plan.content.marks)
+    return Drawing(
+        sheet.width,
+        sheet.height,
+        draw,
+        title,
+        plan.content.formula,
+        notes if plan.names else tuple(note for note in notes if note[0] != "masked"),
+        min(sheet.cell_w, sheet.cell_h),
+        plan.without,
+        plan.checks,
+        plan.sizes.around.margin,
+    )
 
 
 def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
@@ -334,8 +497,10 @@ def _outstanding(
     return down + np.arange(n_rows)[:, None] * step, across + np.arange(n_columns)[None, :] * step
 
 
-def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels above a map whose top left corner is (x, y), `label` points high.
+def across_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, gap: float = GAP
+) -> None:
+    """The labels above a map whose top left corner is (x, y), `label` points high, at a distance of `gap`.
 
     One letter is upright; wide characters are, where other labels are rotated by 90°.
     """
@@ -348,7 +513,7 @@ def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label
         for lift, part in enumerate(reversed(column or (text,))):
             axes.text(
                 x + (index + 0.5) * sheet.cell_w,
-                y - GAP - lift * label,
+                y - gap - lift * label,
                 part,
                 font=font,
                 color=side.color,
@@ -360,12 +525,14 @@ def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label
             )
 
 
-def down_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels to the left of a map whose top left corner is (x, y), `label` points high."""
+def down_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, gap: float = GAP
+) -> None:
+    """The labels to the left of a map whose top left corner is (x, y), `label` points high, `gap` from it."""
     font = text_font(label)
     for index in range(0, len(side.labels), sheet.down_step):
         axes.text(
-            x - GAP,
+            x - gap,
             middle(y + (index + 0.5) * sheet.cell_h, font),
             side.labels[index],
             font=font,
@@ -400,28 +567,31 @@ def _sums_of(content: Content) -> tuple[str, ...]:
     return tuple("" if row in one.unsummed else text for row, text in enumerate(told))
 
 
-def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...], room: float | None) -> bool:
-    """True if the sums fit beside or below the cells of `sheet`, and leave the map its share of the width."""
-    plot_w, _plot_h = sheet.plot_size(*content.maps[0].values.shape)
-    if room is not None and plot_w < LEAST_SHARE * room:
+def _has_room(plan: Plan, style: Style) -> bool:
+    """True if the sums fit beside or below the cells, and leave the map its share of the width."""
+    sheet, one = plan.sheet, plan.content.maps[0]
+    plot_w, _plot_h = sheet.plot_size(*one.values.shape)
+    least = NARROW_SHARE if style.is_narrow else LEAST_SHARE
+    if style.room is not None and plot_w < least * style.room:
         return False
-    if content.maps[0].sums_below:
-        return sheet.cell_w >= widest(sums, number_font(SUM_SIZE)) + 2
+    if one.sums_below:
+        return sheet.cell_w >= plan.sizes.sum_width + 2
     return sheet.cell_h >= SUM_SIZE + 1
 
 
-def _sums(axes: Any, content: Content, plan: Plan, rect: marks.Rect, shades: Shades) -> None:
+def _sums(axes: Any, plan: Plan, rect: marks.Rect, shades: Shades) -> None:
+    content, gap = plan.content, plan.sizes.around.gap
     x, y, plot_w, plot_h = rect
     texts, sheet, font = plan.sums, plan.sheet, number_font(SUM_SIZE)
-    below = middle(y + plot_h + GAP + SUM_SIZE / 2, font)
+    below = middle(y + plot_h + gap + SUM_SIZE / 2, font)
     for index, text in enumerate(texts):
         if content.maps[0].sums_below:
             at, side = (x + (index + 0.5) * sheet.cell_w, below), "center"
         else:
-            at, side = (x + plot_w + GAP, middle(y + (index + 0.5) * sheet.cell_h, font)), "left"
+            at, side = (x + plot_w + gap, middle(y + (index + 0.5) * sheet.cell_h, font)), "left"
         axes.text(*at, text, font=font, color=shades.muted, ha=side, parse_math=False)
     if texts and content.maps[0].sums_below:
-        axes.text(x - GAP, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
+        axes.text(x - gap, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
 
 
 def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:

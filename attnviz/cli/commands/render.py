@@ -28,6 +28,7 @@ from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
+    from attnviz.figures.check import Check
     from attnviz.model.spec.document import Document
 
 
@@ -59,10 +60,16 @@ def run(options: Namespace) -> int:
         other=other_of(options, known.view),
         alignment=options.align,
     )
-    figure = figure_of(kind, subject, look, notice)
+    figure = figure_of(kind, subject, look, notice, _warn)
     record = recorded(subject.document(known))
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
+
+
+def _warn(check: Check) -> None:
+    """Print a check that is not met."""
+    if not check.is_met:
+        notice(check.text)
 
 
 def _decoded(known: Document, options: Namespace) -> Decoding:

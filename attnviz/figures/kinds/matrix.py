@@ -37,18 +37,9 @@ def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
     plan = heat.measure(shown, style)
 
     def draw(axes: Any) -> None:
-        heat.draw(axes, shown, plan, style.shades)
+        heat.draw(axes, plan, style.shades)
 
-    return Drawing(
-        plan.sheet.width,
-        plan.sheet.height,
-        draw,
-        titled(subject, shown.title),
-        shown.formula,
-        heat.footnotes(shown.marks),
-        min(plan.sheet.cell_w, plan.sheet.cell_h),
-        plan.without,
-    )
+    return heat.drawing(plan, draw, titled(subject, shown.title))
 
 
 def titled(subject: Subject, title: str) -> str:

@@ -65,11 +65,9 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
     plan = heat.measure(shown, style)
 
     def draw(axes: Any) -> None:
-        heat.draw(axes, shown, plan, style.shades)
+        heat.draw(axes, plan, style.shades)
 
-    least = min(plan.sheet.cell_w, plan.sheet.cell_h)
-    sheet, notes = plan.sheet, heat.footnotes(shown.marks)
-    return Drawing(sheet.width, sheet.height, draw, shown.title, shown.formula, notes, least)
+    return heat.drawing(plan, draw, shown.title)
 
 
 draw_rollout = partial(_draw, False)

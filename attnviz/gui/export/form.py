@@ -93,6 +93,31 @@ class SwitchField(Field):
         self._check.toggled.connect(slot)
 
 
+class ByWidthField(SwitchField):
+    """A box that follows the width until it is clicked; its value is then empty."""
+
+    def __init__(self, name: str, title: str, hint: str, parent: QWidget) -> None:
+        super().__init__(name, title, hint, parent)
+        self._is_chosen = False
+        self._check.toggled.connect(self._choose)
+
+    def value(self) -> str:
+        return super().value() if self._is_chosen else ""
+
+    def select(self, value: str) -> None:
+        super().select(value)
+        self._is_chosen = bool(value)
+
+    def follow(self, is_on: bool) -> None:
+        """Show what the width decides."""
+        if not self._is_chosen:
+            with QSignalBlocker(self._check):
+                self._check.setChecked(is_on)
+
+    def _choose(self) -> None:
+        self._is_chosen = True
+
+
 class TextField(Field):
     """A line of text."""
 
@@ -204,6 +229,7 @@ class ExportForm(QWidget):
     def _of_style(self, row: Option) -> Field:
         """An option of the style."""
         kind = WidthField if row.field == "width" else _KINDS[row.control]
+        kind = ByWidthField if row.is_by_width else kind
         field = kind(row.field, row.title, row.hint, self)
         field.hint(_("automatic") if row.field == "width" else str(row.default or _("automatic")))
         if isinstance(field, ListField):

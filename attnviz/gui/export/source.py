@@ -74,7 +74,7 @@ class Choice:
         fields: dict[str, Any] = {}
         for row in OPTIONS:
             text = self.text(row.field)
-            if row.control == "switch":
+            if row.control == "switch" and not (row.is_by_width and not text):
                 fields[row.field] = text == "on"
             elif text:
                 fields[row.field] = row.read(text)
