@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.errors import FieldError, Message, among, listed, must_be
-from attnviz.figures.check import Check
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
+from attnviz.figures.report import Report
 from attnviz.figures.sheet import fonts_checks, sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import ALL_SITES, Subject
@@ -62,10 +62,19 @@ def figure_of(
     subject: Subject,
     style: Style,
     say: Callable[[Message], object] | None = None,
-    report: Callable[[Check], object] | None = None,
 ) -> Figure:
-    """A picture of the kind with this id. `say` is told that a wanted part has no room, `report` how the
-    picture fits its width and the fonts that it needs.
+    """A picture of the kind with this id. `say` is told that a wanted part has no room.
+
+    Raises `ValueError` as `reported` does.
+    """
+    figure, report = reported(kind, subject, style)
+    if report.without is not None and say is not None:
+        say(report.without)
+    return figure
+
+
+def reported(kind: str, subject: Subject, style: Style) -> tuple[Figure, Report]:
+    """A picture of the kind with this id, and how it fits its width, the fonts that it needs, its caption.
 
     Raises `ValueError` for a kind that does not exist or that the subject does not have, for a choice that it
     lacks, and for a width that is too small.
@@ -77,12 +86,8 @@ def figure_of(
     with drawing():
         picture = row.draw(subject, style)
         figure = sheet_of(picture, subject.caption if style.caption else "", style)
-    if picture.without is not None and say is not None:
-        say(picture.without)
-    if report is not None:
-        for check in (*picture.checks, *fonts_checks(figure)):
-            report(check)
-    return figure
+    checks = *picture.checks, *fonts_checks(figure)
+    return figure, Report(checks, picture.without, picture.says or picture.title)
 
 
 def kind_of(subject: Subject, picture: str | None = None) -> str:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from attnviz.core.text import visible
 from attnviz.errors import Message, verbatim
 from attnviz.figures import marks
-from attnviz.figures.check import Check
 from attnviz.figures.fonts import broken, families, from_system, middle, text_font, unknown, width
 from attnviz.figures.layout import GAP, MARGIN
+from attnviz.figures.report import Remark
 from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
@@ -50,6 +50,7 @@ class Drawing:
 
     `cell` is the side of its smallest cell; a picture without cells has a large one. `without` says that a
     wanted part has no room; `checks` say how the picture fits its width. `margin` surrounds it.
+    `says` is a caption for the text around the figure; empty: the title.
     """
 
     width: float
@@ -60,8 +61,9 @@ class Drawing:
     notes: tuple[Note, ...] = ()
     cell: float = 100.0
     without: Message | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Remark, ...] = ()
     margin: float = MARGIN
+    says: str = ""
 
 
 def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
@@ -104,14 +106,14 @@ def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
     return figure
 
 
-def fonts_checks(figure: Figure) -> tuple[Check, ...]:
+def fonts_checks(figure: Figure) -> tuple[Remark, ...]:
     """The system's fonts that the letters of a figure come from, and the characters that no font has."""
     texts = {drawn.get_text() for drawn in figure.axes[0].texts}
     font = text_font(NOTE_SIZE)
     found = sorted({family for text in texts for family in from_system(text, font)})
     boxes = _unknown_note([one for text in texts for one in unknown(text, font)], math.inf)
-    checks = [Check(Message("letters of {fonts}", fonts=verbatim(", ".join(found))))] if found else []
-    checks += [Check(verbatim(text), is_met=False) for _kind, text in boxes]
+    checks = [Remark(Message("letters of {fonts}", fonts=verbatim(", ".join(found))))] if found else []
+    checks += [Remark(verbatim(text), is_met=False) for _kind, text in boxes]
     return tuple(checks)
 
 

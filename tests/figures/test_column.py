@@ -13,8 +13,8 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.figures import figure_bytes
-from attnviz.figures.check import Check
-from attnviz.figures.figure import figure_of
+from attnviz.figures.figure import figure_of, reported
+from attnviz.figures.report import Remark
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
 from attnviz.model.edit.edits import set_tokens
@@ -37,11 +37,10 @@ def text_of(script: str, count: int) -> Document:
     return replace(document, experiment=set_tokens(document.experiment, tokens))
 
 
-def drawn(document: Document, style: Style) -> tuple[str, list[Check]]:
-    said: list[Check] = []
+def drawn(document: Document, style: Style) -> tuple[str, list[Remark]]:
     subject = Subject(attnviz.run(document), document.view, "weights", 0)
-    figure = figure_of("stage", subject, style, report=said.append)
-    return figure_bytes(figure, "svg").decode(), said
+    figure, report = reported("stage", subject, style)
+    return figure_bytes(figure, "svg").decode(), list(report.checks)
 
 
 def map_width(svg: str) -> float:

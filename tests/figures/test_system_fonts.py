@@ -6,43 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fontTools.fontBuilder import FontBuilder
-from fontTools.pens.ttGlyphPen import TTGlyphPen
+from made_font import FAMILY, PS_NAME, SCRIPTS, made_font
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.figures import figure_bytes, fonts
-from attnviz.figures.check import Check
-from attnviz.figures.figure import figure_of
+from attnviz.figures.figure import reported
+from attnviz.figures.report import Remark
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
-
-SCRIPTS = {"Korean": "한", "Thai": "ก", "Devanagari": "क", "emoji": "🦙"}
-FAMILY, PS_NAME = "Test System Sans", "TestSystemSans-Regular"
-
-
-def made_font(path: Path, characters: str) -> Path:
-    """A font in which each of the characters is a square."""
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    for corner in ((0, 700), (700, 700), (700, 0)):
-        pen.lineTo(corner)
-    pen.closePath()
-    square = pen.glyph()
-    names = [".notdef", *(f"u{ord(one):X}" for one in characters)]
-    builder = FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder(names)
-    builder.setupCharacterMap({ord(one): f"u{ord(one):X}" for one in characters})
-    builder.setupGlyf(dict.fromkeys(names, square))
-    builder.setupHorizontalMetrics(dict.fromkeys(names, (2000, 0)))
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": FAMILY, "styleName": "Regular", "psName": PS_NAME})
-    builder.setupOS2(sTypoAscender=800, usWeightClass=400)
-    builder.setupPost()
-    builder.save(path)
-    return path
 
 
 @pytest.fixture
@@ -65,13 +39,13 @@ def forget() -> None:
         cached.cache_clear()
 
 
-def figure_with(token: str) -> tuple[Figure, list[Check]]:
+def figure_with(token: str) -> tuple[Figure, list[Remark]]:
     """A figure with a token, and what is reported of it."""
     document = load_preset("toy-attention")
     tokens = (token, *document.experiment.tokens[1:])
     trace = attnviz.run(replace(document.experiment, tokens=tokens))
-    said: list[Check] = []
-    return figure_of("stage", Subject(trace, document.view), Style(), report=said.append), said
+    figure, report = reported("stage", Subject(trace, document.view), Style())
+    return figure, list(report.checks)
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

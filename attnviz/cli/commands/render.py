@@ -28,7 +28,6 @@ from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
-    from attnviz.figures.check import Check
     from attnviz.model.spec.document import Document
 
 
@@ -45,7 +44,7 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Draw one stage into a file: one head or all of them, or one head of all attentions."""
     from attnviz.figures import save_figure
-    from attnviz.figures.figure import figure_of
+    from attnviz.figures.figure import reported
     from attnviz.figures.files import format_of
 
     known, look = document(options), style(options)
@@ -60,16 +59,13 @@ def run(options: Namespace) -> int:
         other=other_of(options, known.view),
         alignment=options.align,
     )
-    figure = figure_of(kind, subject, look, notice, _warn)
+    figure, report = reported(kind, subject, look)
+    unmet = (check.text for check in report.checks if not check.is_met)
+    for said in (*(() if report.without is None else (report.without,)), *unmet):
+        notice(said)
     record = recorded(subject.document(known))
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0
-
-
-def _warn(check: Check) -> None:
-    """Print a check that is not met."""
-    if not check.is_met:
-        notice(check.text)
 
 
 def _decoded(known: Document, options: Namespace) -> Decoding:

@@ -14,6 +14,7 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import Message
 from attnviz.figures import heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side
+from attnviz.figures.plan import measure
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -62,7 +63,7 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
         across=Side(_("key"), tokens, style.shades.key),
         scale=scale,
     )
-    plan = heat.measure(shown, style)
+    plan = measure(shown, style)
 
     def draw(axes: Any) -> None:
         heat.draw(axes, plan, style.shades)
