@@ -15,7 +15,10 @@ def box(dialog: ExportDialog, name: str) -> Any:
 
 
 def pick(dialog: ExportDialog, name: str, value: str) -> None:
-    """Choose a value of a drop-down list."""
+    """Choose a kind, or a value of a drop-down list."""
+    if name == "what":
+        dialog._kinds.choose(value)
+        return
     combo = box(dialog, name)
     assert combo.findData(value) >= 0, [combo.itemData(i) for i in range(combo.count())]
     combo.setCurrentIndex(combo.findData(value))

@@ -164,7 +164,7 @@ def test_render_says_that_the_row_sums_have_no_room(
         main(["render", "grouped-query", "--stage", "weights", "--head", "0", "-o", str(file), *width]) == 0
     )
     assert (">Σ " in file.read_text(encoding="utf-8")) == bool(has_room)
-    said = "attnviz: There is no room for the row sums in a figure of 85 mm.\n" if has_room is False else ""
+    said = "attnviz: Row sums: from 100 mm on.\n" if has_room is False else ""
     assert capsys.readouterr().err == said
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, get_args
 
@@ -16,7 +16,7 @@ from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.figures.figure import kind_of
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS
 from attnviz.figures.options import OPTIONS, Option
-from attnviz.figures.style import Style
+from attnviz.figures.style import NARROW_MM, Style
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
 from attnviz.model.projections import PROJECTION_BY_ID
@@ -27,7 +27,9 @@ from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
 def add_style(command: ArgumentParser, rows: Sequence[Option] = OPTIONS) -> None:
     """Add an option for each row."""
     for row in rows:
-        if row.control == "switch":
+        if row.is_by_width:
+            command.add_argument(row.flag, action=BooleanOptionalAction, help=_help(row))
+        elif row.control == "switch":
             action = "store_false" if row.default else "store_true"
             command.add_argument(row.flag, dest=row.field, action=action, help=_help(row))
         else:
@@ -48,6 +50,8 @@ def _help(row: Option) -> str:
         hint = hint[0].lower() + hint[1:]
     if row.control == "switch" and row.default:
         return _("without {part}").format(part=hint)
+    if row.is_by_width:
+        return _("{hint} (default: in a figure of at least {width} mm)").format(hint=hint, width=NARROW_MM)
     if row.default is None or row.control == "switch":
         return hint
     return _("{hint} (default: {value})").format(hint=hint, value=row.default)

@@ -16,6 +16,8 @@ from attnviz.figures.palette import colors
 from attnviz.i18n import _
 
 TICK_SIZE, NAME_SIZE = 7.5, 8.0
+END_SIZE, LONGEST_END = 6.0, 11.0
+"""Size of the numbers at the ends of a thin bar, and the width up to which they are level."""
 
 Rect = tuple[float, float, float, float]
 """Left, top, width, height, in points."""
@@ -41,9 +43,40 @@ def room_beside(scale: Scale) -> float:
     return 2 * GAP + BAR + GAP + numbers + NAME
 
 
-def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
-    """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
-    from matplotlib.collections import LineCollection
+def ends(scale: Scale) -> tuple[Tick, Tick]:
+    """The two marks beside a thin bar."""
+    if scale.range_id == "row":
+        first, *_between, last = ticks(scale)
+        return first, last
+    return (0.0, _short(scale.low)), (1.0, _short(scale.high))
+
+
+def ends_width(scale: Scale) -> float:
+    """Points beside a thin bar that its two numbers need; they are upright if they are long."""
+    level = widest(tuple(text for _at, text in ends(scale)), number_font(END_SIZE))
+    return level if level <= LONGEST_END else END_SIZE
+
+
+def draw_thin(axes: Any, scale: Scale, rect: Rect, shades: Shades, gap: float) -> None:
+    """Draw the bar, and the numbers at its two ends at a distance of `gap`."""
+    _draw_colors(axes, scale, rect, shades)
+    x, y, wide, height = rect
+    font = number_font(END_SIZE)
+    is_level = widest(tuple(text for _at, text in ends(scale)), font) <= LONGEST_END
+    for (_at, label), level, side in zip(ends(scale), (y + height, y), ("bottom", "top"), strict=True):
+        axes.text(
+            x + wide + gap,
+            level,
+            label,
+            font=font,
+            color=shades.muted,
+            rotation=0 if is_level else 90,
+            va=side,
+            parse_math=False,
+        )
+
+
+def _draw_colors(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
     from matplotlib.patches import Rectangle
 
     x, y, wide, height = rect
@@ -52,6 +85,14 @@ def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
     axes.add_patch(
         Rectangle((x, y), wide, height, fill=False, edgecolor=shades.line, linewidth=0.5, zorder=2)
     )
+
+
+def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
+    """Draw bar, ticks and range into axes whose unit is a point, y downwards."""
+    from matplotlib.collections import LineCollection
+
+    _draw_colors(axes, scale, rect, shades)
+    x, y, wide, height = rect
     marks, font = [], number_font(TICK_SIZE)
     for at, label in ticks(scale):
         level = y + (1 - at) * height
@@ -60,17 +101,21 @@ def draw_bar(axes: Any, scale: Scale, rect: Rect, shades: Shades) -> None:
     axes.add_collection(LineCollection(marks, colors=shades.muted, linewidths=0.5), autolim=False)
 
 
-def draw_name(axes: Any, scale: Scale, quantity: str, rect: Rect, shades: Shades) -> None:
+def draw_name(
+    axes: Any, scale: Scale, quantity: str, rect: Rect, shades: Shades, after: float | None = None
+) -> None:
     """Write the coloured quantity and its range, upright, beside the ticks of the bar at `rect`.
 
-    A bar shorter than that has the quantity alone.
+    A bar shorter than that has the quantity alone. `after` are the points between
+    bar and name; None: those of the ticks.
     """
     x, y, bar_width, height = rect
     font = text_font(NAME_SIZE)
-    numbers = widest(tuple(text for _at, text in ticks(scale)), number_font(TICK_SIZE))
+    if after is None:
+        after = GAP + 2 + widest(tuple(text for _at, text in ticks(scale)), number_font(TICK_SIZE))
     whole = scale.named(quantity)
     axes.text(
-        x + bar_width + GAP + numbers + NAME / 2 + 2,
+        x + bar_width + after + NAME / 2,
         y + height / 2,
         whole if width(whole, font) <= height + 2 * GAP else quantity,
         font=font,

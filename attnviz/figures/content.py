@@ -52,13 +52,14 @@ LONGEST_LABEL = 24
 class Side:
     """One axis of the drawing: its name, the label of every position, and its colour.
 
-    `room` are the labels for which room is left; empty: its own.
+    `room` are the labels for which room is left; empty: its own. `is_counted`: the labels are numbers.
     """
 
     name: str
     labels: tuple[str, ...]
     color: str
     room: tuple[str, ...] = ()
+    is_counted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +286,7 @@ def _side(site: SiteTrace, stage: Stage, axis: int, shades: Shades) -> Side:
     kind, length = stage.axes[axis], site.shape(stage.id)[axis]
     color = side_color(kind, stage.hue, shades)
     if not has_names(kind):
-        return Side(site.axis_name(kind), tuple(map(str, range(length))), color)
+        return Side(site.axis_name(kind), tuple(map(str, range(length))), color, is_counted=True)
     in_the_end = written_tokens(site.vocabulary, site.all_labels(kind))
     return Side(site.axis_name(kind), _drawn(site.names(kind)), color, _drawn(in_the_end))
 

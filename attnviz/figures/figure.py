@@ -11,7 +11,8 @@ from attnviz.errors import FieldError, Message, among, listed, must_be
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
 from attnviz.figures.kinds.table import KIND_BY_ID
-from attnviz.figures.sheet import sheet_of
+from attnviz.figures.report import Report
+from attnviz.figures.sheet import fonts_checks, sheet_of
 from attnviz.figures.style import Style
 from attnviz.figures.subject import ALL_SITES, Subject
 from attnviz.model.links import LINED
@@ -57,9 +58,23 @@ def render(
 
 
 def figure_of(
-    kind: str, subject: Subject, style: Style, say: Callable[[Message], object] | None = None
+    kind: str,
+    subject: Subject,
+    style: Style,
+    say: Callable[[Message], object] | None = None,
 ) -> Figure:
     """A picture of the kind with this id. `say` is told that a wanted part has no room.
+
+    Raises `ValueError` as `reported` does.
+    """
+    figure, report = reported(kind, subject, style)
+    if report.without is not None and say is not None:
+        say(report.without)
+    return figure
+
+
+def reported(kind: str, subject: Subject, style: Style) -> tuple[Figure, Report]:
+    """A picture of the kind with this id, and how it fits its width, the fonts that it needs, its caption.
 
     Raises `ValueError` for a kind that does not exist or that the subject does not have, for a choice that it
     lacks, and for a width that is too small.
@@ -71,9 +86,8 @@ def figure_of(
     with drawing():
         picture = row.draw(subject, style)
         figure = sheet_of(picture, subject.caption if style.caption else "", style)
-    if picture.without is not None and say is not None:
-        say(picture.without)
-    return figure
+    checks = *picture.checks, *fonts_checks(figure)
+    return figure, Report(checks, picture.without, picture.says or picture.title)
 
 
 def kind_of(subject: Subject, picture: str | None = None) -> str:

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
-from attnviz.core.text import columns, wrapped
+from attnviz.core.text import columns, elide, wrapped
 from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
 
 SYMBOLS = "DejaVu Sans"
-"""Ships with matplotlib; the last fallback for scripts and symbols that the shipped fonts lack."""
+"""Ships with matplotlib; the last fallback before the fonts of the system."""
 
 MIDDLE = 0.36
 """Half the height of capitals and digits, in ems."""
 
 FINE = 16
 """Pixels per point at which texts are measured: at one, each letter's width is rounded to a whole point."""
+
+MEASURED = 2**14
+"""Widths that are remembered: a layout in a set width tries many sizes."""
 
 SETTINGS: Any = {
     "pdf.fonttype": 42,  # TrueType: text in a PDF can be searched and edited
@@ -67,15 +70,73 @@ def number_font(size: float) -> Any:
 
 def width(text: str, font: Any) -> float:
     """Width of `text` in points."""
+    return _width(text, families(text, font), float(font.get_size_in_points()))
+
+
+@lru_cache(maxsize=MEASURED)
+def _width(text: str, names: tuple[str, ...], size: float) -> float:
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(family=list(names), size=size)
     return float(_ruler().get_text_width_height_descent(text, font, False)[0]) / FINE
 
 
 def unknown(text: str, font: Any) -> list[str]:
-    """The characters of `text` that no family of the font has."""
+    """The characters of `text` that neither the families of the font nor those of the system have."""
+    return [one for one in _lacking(text, tuple(font.get_family())) if _system_family(one) is None]
+
+
+def from_system(text: str, font: Any) -> tuple[str, ...]:
+    """The families of the system that have the characters of `text` which those of the font lack."""
+    found = (_system_family(one) for one in _lacking(text, tuple(font.get_family())))
+    return tuple(dict.fromkeys(family for family in found if family is not None))
+
+
+def families(text: str, font: Any) -> tuple[str, ...]:
+    """The families that `text` is drawn with: those of the font, then those of the system that it needs."""
+    return (*font.get_family(), *from_system(text, font))
+
+
+def _lacking(text: str, names: tuple[str, ...]) -> list[str]:
     if text.isascii():
         return []
-    known = _characters(tuple(font.get_family()))
+    known = _characters(names)
     return [character for character in text if ord(character) not in known]
+
+
+@lru_cache(maxsize=4096)
+def _system_family(character: str) -> str | None:
+    """The first family of the system that has a character, None if none has it."""
+    return next((name for name, codes in _system_fonts() if ord(character) in codes), None)
+
+
+@lru_cache(maxsize=1)
+def _system_fonts() -> tuple[tuple[str, frozenset[int]], ...]:
+    """The families that the system has and their characters: upright ones of usual weight, sans serif first.
+
+    It is read once, for the first character that the shipped fonts lack. A font of pixels alone has no
+    outlines, and is skipped.
+    """
+    from matplotlib.font_manager import findSystemFonts, fontManager, get_font
+
+    known = {entry.fname for entry in fontManager.ttflist}
+    for file in sorted(set(findSystemFonts()) - known):
+        with suppress(Exception):  # matplotlib refuses a file of no use to it in many ways
+            fontManager.addfont(file)
+    shipped = {str(file) for file in font_files()}
+    entries = [
+        entry
+        for entry in fontManager.ttflist
+        if entry.style == "normal"
+        and entry.weight in (400, "normal", "regular")
+        and entry.fname not in shipped
+    ]
+    found: dict[str, frozenset[int]] = {}
+    for entry in sorted(entries, key=lambda one: ("Sans" not in one.name, one.name)):
+        if entry.name not in found:
+            with suppress(OSError, RuntimeError):  # the file is gone, or is none
+                found[entry.name] = frozenset(get_font(entry.fname).get_charmap())
+    return tuple(found.items())
 
 
 def middle(y: float, font: Any) -> float:
@@ -87,6 +148,14 @@ def widest(texts: tuple[str, ...], font: Any) -> float:
     """The width of the widest of `texts` in points; 0 for an empty tuple."""
     longest = sorted(set(texts), key=len, reverse=True)[:400]
     return max((width(text, font) for text in longest), default=0.0)
+
+
+def cut(text: str, font: Any, room: float) -> str:
+    """`text`, or its longest beginning with an ellipsis that is no wider than `room` points."""
+    if width(text, font) <= room:
+        return text
+    fitting = (elide(text, count) for count in range(len(text) - 1, 1, -1))
+    return next((one for one in fitting if width(one, font) <= room), elide(text, 1))
 
 
 def broken(text: str, font: Any, room: float) -> list[str]:
@@ -102,10 +171,10 @@ def broken(text: str, font: Any, room: float) -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def _characters(families: tuple[str, ...]) -> frozenset[int]:
+def _characters(names: tuple[str, ...]) -> frozenset[int]:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    files = (findfont(FontProperties(family=[family])) for family in families)
+    files = (findfont(FontProperties(family=[family])) for family in names)
     return frozenset(code for file in files for code in get_font(file).get_charmap())
 
 

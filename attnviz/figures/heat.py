@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,30 +13,16 @@ from attnviz.core.color_maps import Kind, takes_black_ink
 from attnviz.core.matrix import by_rows, taken
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number, upright
-from attnviz.errors import Message, verbatim
 from attnviz.figures import bar, marks
 from attnviz.figures.content import Content, Map, Side
-from attnviz.figures.fonts import middle, number_font, text_font, widest, width
-from attnviz.figures.layout import (
-    CAPTION,
-    GAP,
-    LEAST_MAP,
-    MARGIN,
-    NAME,
-    TALLEST,
-    Cells,
-    Sheet,
-    Sizes,
-    arrange,
-    cell_size,
-    grid_columns,
-)
+from attnviz.figures.fonts import middle, number_font, text_font, width
+from attnviz.figures.layout import BAR, CAPTION, GAP, NAME, Cells
 from attnviz.figures.palette import colors, rgb_bytes
-from attnviz.figures.sheet import Note, fitting
-from attnviz.figures.style import Style, millimetres
+from attnviz.figures.plan import SUM_SIZE, Plan
+from attnviz.figures.sheet import Drawing, Note
 from attnviz.i18n import _
 
-NAME_SIZE, SUM_SIZE = 8.0, 7.5
+NAME_SIZE = 8.0
 DRAWN_CELLS = 2048
 """Largest number of cells drawn one by one in a figure; larger maps are one image each."""
 MOST_CELLS = 2048
@@ -47,132 +32,65 @@ PICTURE_PPI = 200
 SQUARE_EM = 0.6
 """Width of a character of the number font, in ems."""
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
-MOST_ROWS = 16
-"""Rows up to which each row has its label."""
-SLIVER = 1.6
-"""Largest height of a cell, in widths of it, that makes room for a label."""
-LEAST_SHARE = 0.45
-"""Share of the figure's width below which a map has no sums beside it."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Places of all elements, the size of the labels in points, and the sums that have room.
-
-    `without`: the set width has no room for the sums that the style asks for.
-    """
-
-    sheet: Sheet
-    label: float
-    sums: tuple[str, ...]
-    without: Message | None = None
-
-
-def measure(content: Content, style: Style) -> Plan:
-    """Compute the positions of all elements. Raises `ValueError` if the style's width is too small."""
-    n_down, n_across = content.maps[0].values.shape
-    label = style.label(_label_size(n_down, n_across, len(content.maps)))
-    sums = _sums_of(content) if style.sums else ()
-    sizes = _sizes(content, style, label, sums)
-    sheet, without = _sheet(sizes, style), None
-    if sums and (sheet is None or not _has_room(content, sheet, sums, style.room)):
-        sizes, sums = replace(sizes, sum_width=0.0), ()
-        sheet = _sheet(sizes, style)
-        if style.width is not None:
-            without = Message(
-                "There is no room for the row sums in a figure of {width}.",
-                width=verbatim(millimetres(style.width)),
-            )
-    if sheet is None:
-        raise style.too_narrow(_narrowest(sizes, style).width)
-    return Plan(sheet, label, sums, without)
-
-
-def _sizes(content: Content, style: Style, label: float, sums: tuple[str, ...]) -> Sizes:
-    """Counts and text widths of the figure."""
-    n_down, n_across = content.maps[0].values.shape
-    numbers, font = number_font(SUM_SIZE), text_font(label)
-    ticks = tuple(text for _at, text in bar.ticks(content.scale)) if style.bar else ()
-    return Sizes(
-        n_down=n_down,
-        n_across=n_across,
-        n_maps=len(content.maps),
-        down_label=widest(content.down.room or content.down.labels, font),
-        across_label=widest(content.across.room or content.across.labels, font),
-        label=label,
-        sum_width=widest(sums, numbers),
-        sums_below=content.maps[0].sums_below,
-        bar_label=widest(ticks, numbers) if style.bar else None,
-    )
-
-
-def _sheet(sizes: Sizes, style: Style) -> Sheet | None:
-    """The natural layout, or the largest one of the style's width; None if that is too small."""
-    columns = grid_columns(sizes.n_maps)
-    cell = _natural_cell(sizes, style)
-    if style.room is None:
-        return arrange(sizes, columns, *cell)
-    least = LEAST_MAP / (sizes.n_across * cell[0])
-    for count in _column_counts(sizes.n_maps, columns):
-        tallest = TALLEST * style.room / (math.ceil(sizes.n_maps / count) * sizes.n_down * cell[1])
-        placed = partial(_scaled, sizes, count, cell, _least_height(sizes, style, cell[1]))
-        factor = fitting(style.room, lambda of: placed(of).width, least, max(least, tallest))  # noqa: B023
-        if factor is not None:
-            return placed(factor)
-    return None
-
-
-def _column_counts(n_maps: int, most: int) -> list[int]:
-    """Numbers of columns to try, wide ones first: those of full rectangles before others, one at last."""
-    full = [count for count in range(most, 1, -1) if n_maps % count == 0]
-    return [*full, *(count for count in range(most, 1, -1) if count not in full), 1]
-
-
-def _natural_cell(sizes: Sizes, style: Style) -> tuple[float, float]:
-    grid = grid_columns(sizes.n_maps) if sizes.n_maps > 1 else 0
-    cell_w, cell_h = cell_size(sizes.n_down, sizes.n_across, grid)
-    return (min(cell_w, cell_h),) * 2 if style.square else (cell_w, cell_h)
-
-
-def _narrowest(sizes: Sizes, style: Style) -> Sheet:
-    """The layout of the smallest width."""
-    cell = _natural_cell(sizes, style)
-    return _scaled(sizes, 1, cell, 0.0, LEAST_MAP / (sizes.n_across * cell[0]))
-
-
-def _least_height(sizes: Sizes, style: Style, natural: float) -> float:
-    """The height of a cell below which labels would be left out; 0 where they are many, or cells square."""
-    is_many = sizes.n_maps > 1 or sizes.n_down > MOST_ROWS
-    return 0.0 if style.square or is_many else min(natural, sizes.label + 2)
-
-
-def _scaled(sizes: Sizes, columns: int, cell: tuple[float, float], least: float, factor: float) -> Sheet:
-    """The layout with cells of a multiple of `cell`, `least` points high unless that makes them slivers."""
-    wide, high = factor * cell[0], factor * cell[1]
-    return arrange(sizes, columns, wide, max(high, least if least <= SLIVER * wide else 0.0))
-
-
-def draw(axes: Any, content: Content, plan: Plan, shades: Shades) -> None:
+def draw(axes: Any, plan: Plan, shades: Shades) -> None:
     """Draw the maps into axes whose unit is a point, y downwards, at the places of `plan`."""
-    sheet, label = plan.sheet, plan.label
+    sheet, label, around, content = plan.sheet, plan.label, plan.sizes.around, plan.content
     plot_w, plot_h = sheet.plot_size(*content.maps[0].values.shape)
     for index, (one, (x, y)) in enumerate(zip(content.maps, sheet.corners, strict=True)):
         draw_map(axes, content, one, (x, y, plot_w, plot_h), sheet, shades)
         if index < sheet.n_columns:
-            across_labels(axes, content.across, x, y, sheet, label)
+            across_labels(axes, content.across, x, y, sheet, label, around.gap)
         if index % sheet.n_columns == 0:
-            down_labels(axes, content.down, x, y, sheet, label)
+            down_labels(axes, content.down, x, y, sheet, label, around.gap)
         if len(content.maps) > 1:
             _caption(axes, one, x + plot_w / 2, y + plot_h + CAPTION / 2, shades)
         else:
-            _sums(axes, content, plan, (x, y, plot_w, plot_h), shades)
+            _sums(axes, plan, (x, y, plot_w, plot_h), shades)
     left, top = sheet.corners[0]
     right, bottom = max(x for x, _y in sheet.corners) + plot_w, max(y for _x, y in sheet.corners) + plot_h
-    axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
-    axis_name(axes, content.down, MARGIN + NAME / 4, (top + bottom) / 2, 90, shades)
-    if sheet.bar is not None:
+    if plan.names:
+        axis_name(axes, content.across, (left + right) / 2, 0, 0, shades)
+        axis_name(axes, content.down, around.margin + NAME / 4, (top + bottom) / 2, 90, shades)
+    if sheet.bar is None:
+        return
+    after = None
+    if around.bar < BAR:
+        after = around.tick + bar.ends_width(content.scale)
+        bar.draw_thin(axes, content.scale, sheet.bar, shades, around.tick)
+    else:
         bar.draw_bar(axes, content.scale, sheet.bar, shades)
-        bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades)
+    if plan.names:
+        bar.draw_name(axes, content.scale, content.quantity, sheet.bar, shades, after)
+
+
+def drawing(plan: Plan, draw: Callable[[Any], None], title: str) -> Drawing:
+    """The picture of a plan; a figure without names says in its text what the hatching means."""
+    sheet = plan.sheet
+    notes = footnotes(plan.content.marks)
+    return Drawing(
+        sheet.width,
+        sheet.height,
+        draw,
+        title,
+        plan.content.formula,
+        notes if plan.names else tuple(note for note in notes if note[0] != "masked"),
+        min(sheet.cell_w, sheet.cell_h),
+        plan.without,
+        plan.checks,
+        plan.sizes.around.margin,
+        _caption_of(plan, title),
+    )
+
+
+def _caption_of(plan: Plan, title: str) -> str:
+    """A caption with the title, the names of the axes and the meaning of the hatching."""
+    shown = plan.content
+    says = _("{title}. Rows: {rows}; columns: {columns}.").format(
+        title=title, rows=shown.down.name, columns=shown.across.name
+    )
+    return f"{says} {_('Hatched: masked.')}" if shown.marks["masked"] else says
 
 
 def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
@@ -198,12 +116,6 @@ def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | 
         if size >= LEAST_NUMBER:
             return digits, size
     return None
-
-
-def _label_size(n_down: int, n_across: int, n_maps: int) -> float:
-    if n_maps > 1:
-        return 6.5
-    return 9.0 if max(n_down, n_across) <= 16 else 7.0
 
 
 def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
@@ -334,8 +246,10 @@ def _outstanding(
     return down + np.arange(n_rows)[:, None] * step, across + np.arange(n_columns)[None, :] * step
 
 
-def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels above a map whose top left corner is (x, y), `label` points high.
+def across_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, gap: float = GAP
+) -> None:
+    """The labels above a map whose top left corner is (x, y), `label` points high, at a distance of `gap`.
 
     One letter is upright; wide characters are, where other labels are rotated by 90°.
     """
@@ -348,7 +262,7 @@ def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label
         for lift, part in enumerate(reversed(column or (text,))):
             axes.text(
                 x + (index + 0.5) * sheet.cell_w,
-                y - GAP - lift * label,
+                y - gap - lift * label,
                 part,
                 font=font,
                 color=side.color,
@@ -360,12 +274,14 @@ def across_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label
             )
 
 
-def down_labels(axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float) -> None:
-    """The labels to the left of a map whose top left corner is (x, y), `label` points high."""
+def down_labels(
+    axes: Any, side: Side, x: float, y: float, sheet: Cells, label: float, gap: float = GAP
+) -> None:
+    """The labels to the left of a map whose top left corner is (x, y), `label` points high, `gap` from it."""
     font = text_font(label)
     for index in range(0, len(side.labels), sheet.down_step):
         axes.text(
-            x - GAP,
+            x - gap,
             middle(y + (index + 0.5) * sheet.cell_h, font),
             side.labels[index],
             font=font,
@@ -390,38 +306,19 @@ def axis_name(axes: Any, side: Side, x: float, y: float, angle: int, shades: Sha
     )
 
 
-def _sums_of(content: Content) -> tuple[str, ...]:
-    """The sum of each row of a single map."""
-    one = content.maps[0]
-    if one.sums is None or len(content.maps) > 1:
-        return ()
-    sign = "" if one.sums_below else "Σ "
-    told = (f"{sign}{number(float(value))}" for value in one.sums)
-    return tuple("" if row in one.unsummed else text for row, text in enumerate(told))
-
-
-def _has_room(content: Content, sheet: Sheet, sums: tuple[str, ...], room: float | None) -> bool:
-    """True if the sums fit beside or below the cells of `sheet`, and leave the map its share of the width."""
-    plot_w, _plot_h = sheet.plot_size(*content.maps[0].values.shape)
-    if room is not None and plot_w < LEAST_SHARE * room:
-        return False
-    if content.maps[0].sums_below:
-        return sheet.cell_w >= widest(sums, number_font(SUM_SIZE)) + 2
-    return sheet.cell_h >= SUM_SIZE + 1
-
-
-def _sums(axes: Any, content: Content, plan: Plan, rect: marks.Rect, shades: Shades) -> None:
+def _sums(axes: Any, plan: Plan, rect: marks.Rect, shades: Shades) -> None:
+    content, gap = plan.content, plan.sizes.around.gap
     x, y, plot_w, plot_h = rect
     texts, sheet, font = plan.sums, plan.sheet, number_font(SUM_SIZE)
-    below = middle(y + plot_h + GAP + SUM_SIZE / 2, font)
+    below = middle(y + plot_h + gap + SUM_SIZE / 2, font)
     for index, text in enumerate(texts):
         if content.maps[0].sums_below:
             at, side = (x + (index + 0.5) * sheet.cell_w, below), "center"
         else:
-            at, side = (x + plot_w + GAP, middle(y + (index + 0.5) * sheet.cell_h, font)), "left"
+            at, side = (x + plot_w + gap, middle(y + (index + 0.5) * sheet.cell_h, font)), "left"
         axes.text(*at, text, font=font, color=shades.muted, ha=side, parse_math=False)
     if texts and content.maps[0].sums_below:
-        axes.text(x - GAP, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
+        axes.text(x - gap, below, "Σ", font=font, color=shades.muted, ha="right", parse_math=False)
 
 
 def _caption(axes: Any, one: Map, x: float, y: float, shades: Shades) -> None:

@@ -9,7 +9,16 @@ from attnviz.core.shades import Shades
 from attnviz.figures import heat
 from attnviz.figures.content import Content
 from attnviz.figures.fonts import text_font, widest
-from attnviz.figures.layout import GAP, NAME, Cells, Slot, across_angle, across_height, across_need
+from attnviz.figures.layout import (
+    GAP,
+    NAME,
+    Cells,
+    Slot,
+    across_angle,
+    across_height,
+    across_need,
+    label_step,
+)
 
 LABEL = 7.0
 """Size of the labels in points."""
@@ -23,7 +32,7 @@ def label_cells(one: Content, side: float, label: float = LABEL) -> Cells:
         cell_w=side,
         cell_h=side,
         across_angle=angle,
-        down_step=nice_step((label + 1) / side),
+        down_step=label_step(label, side),
         across_step=nice_step(across_need(widest_label, label, angle) / side),
     )
 

@@ -11,6 +11,8 @@ MARGIN = 14.0
 GAP = 6.0
 NAME = 13.0
 """Height of the line that names an axis."""
+FULL = 0.92
+"""Largest height of a label, as a share of the cells that it stands beside."""
 BELOW_NAME = 3.0
 """Room between the name of an axis and level labels."""
 CAPTION = 20.0
@@ -25,6 +27,27 @@ LEAST_MAP = 36.0
 """Smallest width of a map, in points."""
 TALLEST = 1.35
 """Largest height of the maps, as a share of a width that is set."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """The room around maps: the sheet's margin, the distance of labels, of sums and of the colour bar, the
+    lines of the names of axes and of the bar, the width of the bar and the distance of its numbers.
+
+    `slants`: labels above the cells may be slanted.
+    """
+
+    margin: float = MARGIN
+    gap: float = GAP
+    beside: float = 2 * GAP
+    name: float = NAME
+    bar: float = BAR
+    tick: float = GAP
+    slants: bool = True
+
+
+NARROW = Around(margin=3.0, gap=3.0, beside=3.5, bar=4.0, tick=2.0, slants=False)
+"""Of one map in a narrow figure."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +66,7 @@ class Sizes:
     sum_width: float
     sums_below: bool
     bar_label: float | None
+    around: Around = Around()
 
 
 @dataclass(frozen=True)
@@ -85,10 +109,12 @@ def arrange(sizes: Sizes, columns: int, cell_w: float, cell_h: float) -> Sheet:
     """Lay out one map, or several in a grid of `columns` that shares labels and colour bar."""
     rows = math.ceil(sizes.n_maps / columns)
     plot_w, plot_h = sizes.n_across * cell_w, sizes.n_down * cell_h
+    around = sizes.around
     angle = across_angle(sizes.across_label, cell_w, sizes.label)
-    left = MARGIN + NAME + sizes.down_label + GAP
-    top = NAME + across_height(sizes.across_label, sizes.label, angle) + GAP
-    beside = sizes.sum_width + 2 * GAP if sizes.sum_width and not sizes.sums_below else 0.0
+    angle = angle if around.slants or angle == 0 else 90
+    left = around.margin + around.name + sizes.down_label + around.gap
+    top = around.name + across_height(sizes.across_label, sizes.label, angle) + around.gap
+    beside = sizes.sum_width + around.beside if sizes.sum_width and not sizes.sums_below else 0.0
     below = sizes.label + GAP if sizes.sum_width and sizes.sums_below else 0.0
     pitch_w, pitch_h = plot_w + (2 * GAP if columns > 1 else 0.0), plot_h + CAPTION
     corners = tuple(
@@ -100,20 +126,25 @@ def arrange(sizes: Sizes, columns: int, cell_w: float, cell_h: float) -> Sheet:
     right, bar = left + maps_w + max(beside, slant, 0.0), None
     if sizes.bar_label is not None:
         bar_h = max(LEAST_BAR, plot_h if rows == 1 else maps_h - CAPTION)
-        bar = (left + maps_w + beside + 2 * GAP, top, BAR, bar_h)
-        right = max(right, bar[0] + BAR + GAP + sizes.bar_label + NAME)
+        bar = (left + maps_w + beside + around.beside, top, around.bar, bar_h)
+        right = max(right, bar[0] + around.bar + around.tick + sizes.bar_label + around.name)
     return Sheet(
-        width=right + MARGIN,
+        width=right + around.margin,
         height=top + max(maps_h + below, 0.0 if bar is None else bar[3]),
         cell_w=cell_w,
         cell_h=cell_h,
         corners=corners,
         n_columns=columns,
         across_angle=angle,
-        down_step=nice_step((sizes.label + 1) / cell_h),
-        across_step=nice_step(across_need(sizes.across_label, sizes.label, angle) / cell_w),
+        down_step=label_step(sizes.label, cell_h),
+        across_step=nice_step(across_need(sizes.across_label, sizes.label, angle) / cell_w - 1e-6),
         bar=bar,
     )
+
+
+def label_step(label: float, pitch: float) -> int:
+    """The step from one label to the next: 1 if those that are `label` high fit beside cells of `pitch`."""
+    return nice_step(label / (FULL * pitch) - 1e-6)
 
 
 def grid_columns(n_maps: int) -> int:
@@ -150,4 +181,4 @@ def across_need(label_width: float, label: float, angle: int) -> float:
     """Width that one label above the cells needs."""
     if angle == 0:
         return label_width + 3
-    return label * (1.2 if angle == 45 else 1.0) + 1
+    return label * 1.2 + 1 if angle == 45 else label / FULL

@@ -19,7 +19,8 @@ class Option:
     """A field of `Style`: its title, a sentence about it, and how its text is read.
 
     `metavar` is its value in the help of the shell. `read` raises `ValueError` for a text that is no value.
-    A switch has no text; the shell has `--no-NAME` for one that is on by default.
+    A switch has no text; the shell has `--no-NAME` for one that is on by default, and both words for one that
+    depends on the width.
     """
 
     field: str
@@ -38,8 +39,16 @@ class Option:
     @property
     def flag(self) -> str:
         """The option of the shell."""
-        name = self.field.replace("_", "-")
-        return f"--no-{name}" if self.control == "switch" and self.default else f"--{name}"
+        return self.word(is_on=not (self.control == "switch" and self.default))
+
+    @property
+    def is_by_width(self) -> bool:
+        """True for a switch that the width decides unless it is set."""
+        return self.control == "switch" and self.default is None
+
+    def word(self, *, is_on: bool) -> str:
+        """The option of the shell that turns a switch on or off."""
+        return f"--{'' if is_on else 'no-'}{self.field.replace('_', '-')}"
 
 
 def points(text: str) -> float:
@@ -79,6 +88,7 @@ OPTIONS = (
     Option("grey", N_("Greys"), N_("Numbers as grey shades, distinct on any printer")),
     Option("title", N_("Title"), N_("The name of the picture above it")),
     Option("formula", N_("Formula"), N_("The formula below the title")),
+    Option("names", N_("Axis names"), N_("The names of the axes, of the colours and of the hatching")),
     Option("caption", N_("Caption"), N_("The document's caption below the picture")),
     Option("sums", N_("Row sums"), N_("The sum of each row of weights beside it")),
     Option("bar", N_("Colour bar"), N_("The scale of the colours beside the picture")),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from attnviz.core.text import visible
-from attnviz.errors import Message
+from attnviz.errors import Message, verbatim
 from attnviz.figures import marks
-from attnviz.figures.fonts import broken, middle, text_font, unknown, width
+from attnviz.figures.fonts import broken, families, from_system, middle, text_font, unknown, width
 from attnviz.figures.layout import GAP, MARGIN
+from attnviz.figures.report import Remark
 from attnviz.figures.style import Style
 from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
@@ -48,7 +49,8 @@ class Drawing:
     """A picture of `width` x `height` units, drawn into axes by `draw`, with the texts around it.
 
     `cell` is the side of its smallest cell; a picture without cells has a large one. `without` says that a
-    wanted part has no room.
+    wanted part has no room; `checks` say how the picture fits its width. `margin` surrounds it.
+    `says` is a caption for the text around the figure; empty: the title.
     """
 
     width: float
@@ -59,6 +61,9 @@ class Drawing:
     notes: tuple[Note, ...] = ()
     cell: float = 100.0
     without: Message | None = None
+    checks: tuple[Remark, ...] = ()
+    margin: float = MARGIN
+    says: str = ""
 
 
 def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
@@ -71,9 +76,10 @@ def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
     from matplotlib.figure import Figure
 
     total = _width(picture, style)
-    heading = _Heading(picture, style, total - 2 * MARGIN)
+    margin, inside = picture.margin, total - 2 * picture.margin
+    heading = _Heading(picture, style, inside)
     text, font = visible(" ".join(plain_caption(caption).split())), text_font(CAPTION_SIZE)
-    lines = broken(text, font, total - 2 * MARGIN)
+    lines = broken(text, font, inside)
     dpi = max(BASE_DPI, math.ceil(72 / (picture.cell * style.scale)))
     figure = Figure(facecolor=style.shades.panel, dpi=dpi)
     FigureCanvasAgg(figure)
@@ -81,22 +87,34 @@ def sheet_of(picture: Drawing, caption: str, style: Style) -> Figure:
     axes.set_axis_off()
     left = min(0.0, (picture.width - total) / 2) if style.room is not None else 0.0
     picture.draw(axes)
-    heading.draw(axes, left + MARGIN)
+    heading.draw(axes, left + margin)
     boxes = [one for drawn in axes.texts for one in unknown(drawn.get_text(), drawn.get_fontproperties())]
-    unknown_note = _unknown_note([*boxes, *unknown(text, font)], total - 2 * MARGIN)
-    notes = _note_lines((*picture.notes, *unknown_note), total - 2 * MARGIN)
+    unknown_note = _unknown_note([*boxes, *unknown(text, font)], inside)
+    notes = _note_lines((*picture.notes, *unknown_note), inside)
     below = picture.height + (GAP + len(notes) * NOTE_LINE if notes else 0.0)
-    height = below + MARGIN + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
+    height = below + margin + (len(lines) * CAPTION_LINE + GAP if lines else 0.0)
     figure.set_size_inches(total * style.scale * POINT, (height + heading.height) * style.scale * POINT)
-    _draw_notes(axes, notes, left + MARGIN, picture.height + GAP, style)
+    _draw_notes(axes, notes, left + margin, picture.height + GAP, style)
     for index, line in enumerate(lines):
-        y = below + MARGIN + index * CAPTION_LINE
-        axes.text(left + MARGIN, y, line, font=font, color=style.shades.ink, va="top", parse_math=False)
+        y = below + margin + index * CAPTION_LINE
+        axes.text(left + margin, y, line, font=font, color=style.shades.ink, va="top", parse_math=False)
     for drawn in axes.texts:
+        drawn.set_fontfamily(families(drawn.get_text(), drawn.get_fontproperties()))
         drawn.set_fontsize(float(drawn.get_fontsize()) * style.scale)
     axes.set_xlim(left, left + total)
     axes.set_ylim(height, -heading.height)
     return figure
+
+
+def fonts_checks(figure: Figure) -> tuple[Remark, ...]:
+    """The system's fonts that the letters of a figure come from, and the characters that no font has."""
+    texts = {drawn.get_text() for drawn in figure.axes[0].texts}
+    font = text_font(NOTE_SIZE)
+    found = sorted({family for text in texts for family in from_system(text, font)})
+    boxes = _unknown_note([one for text in texts for one in unknown(text, font)], math.inf)
+    checks = [Remark(Message("letters of {fonts}", fonts=verbatim(", ".join(found))))] if found else []
+    checks += [Remark(verbatim(text), is_met=False) for _kind, text in boxes]
+    return tuple(checks)
 
 
 def _width(picture: Drawing, style: Style) -> float:
@@ -105,7 +123,7 @@ def _width(picture: Drawing, style: Style) -> float:
         if picture.width > style.room + 0.01:
             raise style.too_narrow(picture.width)
         return style.room
-    heading = (2 * MARGIN + width(line.text, line.font) for line in _lines(picture, style))
+    heading = (2 * picture.margin + width(line.text, line.font) for line in _lines(picture, style))
     return math.ceil(max(picture.width, *heading, 0.0))
 
 
@@ -121,8 +139,8 @@ class _Line:
 
 def _lines(picture: Drawing, style: Style) -> tuple[_Line, ...]:
     """Title and formula."""
-    title = picture.title if style.title else ""
-    formula = picture.formula if style.formula else ""
+    title = picture.title if style.shows(style.title) else ""
+    formula = picture.formula if style.shows(style.formula) else ""
     lines = (
         _Line(title, text_font(TITLE_SIZE, bold=True), style.shades.ink, TITLE_LINE),
         _Line(formula, text_font(FORMULA_SIZE), style.shades.muted, FORMULA_LINE),
@@ -133,7 +151,7 @@ def _lines(picture: Drawing, style: Style) -> tuple[_Line, ...]:
 def is_one_line(title: str, style: Style) -> bool:
     """True if a title fits in a line of the style's width."""
     font = text_font(TITLE_SIZE, bold=True)
-    return not style.title or style.room is None or width(title, font) <= style.room - 2 * MARGIN
+    return not style.shows(style.title) or style.room is None or width(title, font) <= style.room - 2 * MARGIN
 
 
 class _Heading:
@@ -147,11 +165,12 @@ class _Heading:
             for text in broken(part, line.font, room)
         ]
         inner = sum(line.step for line in self._lines)
-        self.height = MARGIN + (inner + BELOW_HEADING if inner else 0.0)
+        self.margin = picture.margin
+        self.height = self.margin + (inner + BELOW_HEADING if inner else 0.0)
 
     def draw(self, axes: Any, x: float) -> None:
         """Draw it with its left edge at `x`."""
-        y = MARGIN - self.height
+        y = self.margin - self.height
         for line in self._lines:
             y += line.step
             axes.text(x, y - 4, line.text, font=line.font, color=line.color, parse_math=False)

@@ -33,9 +33,11 @@ class Width:
 
 WIDTHS = (
     Width("column", "85mm", N_("one column, 85 mm")),
-    Width("page", "174mm", N_("two columns, 174 mm")),
+    Width("page", "180mm", N_("two columns, 180 mm")),
     Width("slide", "254mm", N_("a slide, 254 mm")),
 )
+NARROW_MM = 120
+"""Width below which a picture has no title, formula and names unless they are chosen: its text has them."""
 
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(mm|cm|in|pt)?")
 
@@ -58,15 +60,17 @@ class Style:
     """Options of a figure. Lengths are in points; None leaves the choice to the picture.
 
     `font_size` is that of the labels of tokens; titles are larger and numbers smaller in proportion.
-    `caption` draws the document's caption. `dpi` counts for PNG.
+    `title`, `formula` and `names`, those of the axes and of the marks, are left out of a narrow figure where
+    they are None. `caption` draws the document's caption. `dpi` counts for PNG.
     """
 
     width: float | None = None
     font_size: float | None = None
     theme: str = "light"
     grey: bool = False
-    title: bool = True
-    formula: bool = True
+    title: bool | None = None
+    formula: bool | None = None
+    names: bool | None = None
     caption: bool = False
     sums: bool = True
     bar: bool = True
@@ -92,6 +96,15 @@ class Style:
     def scale(self) -> float:
         """Points of one unit, in which every picture is laid out."""
         return 1.0 if self.font_size is None else self.font_size / LABEL
+
+    @property
+    def is_narrow(self) -> bool:
+        """True for a width below `NARROW_MM`."""
+        return self.width is not None and self.width < NARROW_MM * POINTS["mm"] - 0.01
+
+    def shows(self, part: bool | None) -> bool:
+        """True if a part is drawn: as it is chosen, else in a figure that is not narrow."""
+        return not self.is_narrow if part is None else part
 
     @property
     def room(self) -> float | None:

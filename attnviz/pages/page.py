@@ -29,6 +29,7 @@ from attnviz.model.io.files import record_of, replace_file
 from attnviz.model.io.titles import as_shown
 from attnviz.model.links import LEAST, LINED, MOST_CELLS, MOST_LINES
 from attnviz.model.spec.document import Document
+from attnviz.model.stages import OF_LAYER, STAGE_BY_ID
 from attnviz.model.text import shown_token
 from attnviz.model.trace import Trace
 from attnviz.pages.contents import contents
@@ -208,7 +209,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         "language": i18n.current_language(),
         "sites": sites,
         "site": at,
-        "stage": view.stage if view.stage in present else site.raw_map,
+        "stage": _first_stage(view.stage, present) or site.raw_map,
         "head": min(view.head, sites[at]["heads"] - 1),
         "row": view.query,
         "picture": PICTURES.get(view.picture, "map"),
@@ -228,6 +229,11 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         },
         "steps": [] if decoding is None else steps(decoding),
     }
+
+
+def _first_stage(stage: str, present: list[str]) -> str:
+    """The stage of the view, if it is one of the attention, and not of the layer around it; else empty."""
+    return stage if stage in present and STAGE_BY_ID[stage].phase not in OF_LAYER else ""
 
 
 def _drawn_first(data: dict[str, Any]) -> list[int]:

@@ -21,7 +21,7 @@ from attnviz.figures.subject import Subject
 WIDTHS = {
     "85mm": 240.945,
     "column": 240.945,
-    "page": 493.228,
+    "page": 510.236,
     "3.5in": 252.0,
     "12cm": 340.157,
 }

@@ -577,3 +577,14 @@ def test_the_command_writes_a_page_and_refuses_another_suffix(
     assert main(["page", "toy-attention", "-o", str(tmp_path / "x.html")]) == 0
     assert main(["page", "toy-attention", "-o", str(tmp_path / "x.pdf")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("open_stage", "first"), [("scores", "scores"), ("norm_1", "weights"), ("residual_1", "weights")]
+)
+def test_a_page_opens_with_a_picture_of_the_attention(open_stage: str, first: str) -> None:
+    document = load_preset("decoder-only")
+    trace = attnviz.run(document)
+    assert open_stage in trace.shown(document.view.site).stages
+    page = PageFile(page_html(replace(document, view=replace(document.view, stage=open_stage)), trace))
+    assert page.data["stage"] == first

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 LISTED = 10
 CSV_SUFFIX = ".csv"
-STYLE = tuple(row for row in OPTIONS if row.field not in ("sums", "bar", "square"))
+STYLE = tuple(row for row in OPTIONS if row.field not in ("names", "sums", "bar", "square"))
 """The options of a picture that has no matrix."""
 PICTURES = tuple(f".{row.id}" for row in FORMATS)
 

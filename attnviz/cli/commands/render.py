@@ -44,7 +44,7 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Draw one stage into a file: one head or all of them, or one head of all attentions."""
     from attnviz.figures import save_figure
-    from attnviz.figures.figure import figure_of
+    from attnviz.figures.figure import reported
     from attnviz.figures.files import format_of
 
     known, look = document(options), style(options)
@@ -59,7 +59,10 @@ def run(options: Namespace) -> int:
         other=other_of(options, known.view),
         alignment=options.align,
     )
-    figure = figure_of(kind, subject, look, notice)
+    figure, report = reported(kind, subject, look)
+    unmet = (check.text for check in report.checks if not check.is_met)
+    for said in (*(() if report.without is None else (report.without,)), *unmet):
+        notice(said)
     record = recorded(subject.document(known))
     written(options.output, lambda: save_figure(figure, options.output, dpi=look.dpi, record=record))
     return 0

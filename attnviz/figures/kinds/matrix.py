@@ -7,6 +7,7 @@ from typing import Any
 
 from attnviz.figures import heat
 from attnviz.figures.content import Head, content, covering, mean_content
+from attnviz.figures.plan import measure
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -34,21 +35,12 @@ def _drawn(subject: Subject, head: Head, style: Style) -> Drawing:
     if subject.covered:
         # The ends of the bar may be covered numbers.
         shown, style = covering(shown, subject.covered, subject.view), replace(style, bar=False)
-    plan = heat.measure(shown, style)
+    plan = measure(shown, style)
 
     def draw(axes: Any) -> None:
-        heat.draw(axes, shown, plan, style.shades)
+        heat.draw(axes, plan, style.shades)
 
-    return Drawing(
-        plan.sheet.width,
-        plan.sheet.height,
-        draw,
-        titled(subject, shown.title),
-        shown.formula,
-        heat.footnotes(shown.marks),
-        min(plan.sheet.cell_w, plan.sheet.cell_h),
-        plan.without,
-    )
+    return heat.drawing(plan, draw, titled(subject, shown.title))
 
 
 def titled(subject: Subject, title: str) -> str:

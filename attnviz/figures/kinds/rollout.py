@@ -14,6 +14,7 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import Message
 from attnviz.figures import heat
 from attnviz.figures.content import LONGEST_LABEL, Content, Map, Scale, Side
+from attnviz.figures.plan import measure
 from attnviz.figures.sheet import Drawing
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
@@ -62,14 +63,12 @@ def _draw(by_flow: bool, subject: Subject, style: Style) -> Drawing:
         across=Side(_("key"), tokens, style.shades.key),
         scale=scale,
     )
-    plan = heat.measure(shown, style)
+    plan = measure(shown, style)
 
     def draw(axes: Any) -> None:
-        heat.draw(axes, shown, plan, style.shades)
+        heat.draw(axes, plan, style.shades)
 
-    least = min(plan.sheet.cell_w, plan.sheet.cell_h)
-    sheet, notes = plan.sheet, heat.footnotes(shown.marks)
-    return Drawing(sheet.width, sheet.height, draw, shown.title, shown.formula, notes, least)
+    return heat.drawing(plan, draw, shown.title)
 
 
 draw_rollout = partial(_draw, False)

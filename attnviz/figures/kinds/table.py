@@ -61,16 +61,17 @@ class Kind:
 
 
 _MAP = ("orientation", "range", "grey", "bar", "square")
+_NAMED = (*_MAP, "names")
 
 _CURVE = ("site", "head", "grey")
 
 _PLACE = ("site", "head", "query")
 
-_THROUGH = ("site", "query", "range", "grey", "bar", "square")
+_THROUGH = ("site", "query", "range", "grey", "bar", "square", "names")
 
 KINDS = (
-    Kind("stage", N_("Stage"), ("site", "stage", "head", *_MAP, "sums"), draw_stage),
-    Kind("heads", N_("All heads"), ("site", "stage", *_MAP), draw_heads),
+    Kind("stage", N_("Stage"), ("site", "stage", "head", *_NAMED, "sums"), draw_stage),
+    Kind("heads", N_("All heads"), ("site", "stage", *_NAMED), draw_heads),
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
     Kind("layers", N_("Layers × heads"), ("stage", "orientation", "range", "grey", "bar"), draw_layers),
     Kind("rollout", N_("Attention rollout"), _THROUGH, draw_rollout, why_no_rollout, of_values=True),

@@ -1,18 +1,20 @@
-"""The export dialog: what is exported and its options at the left, the file as it will be at the right."""
+"""The export dialog: the kinds at the left, then the file as it will be, and its options at the right."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QGuiApplication, QImage, QStandardItemModel
+from PySide6.QtGui import QGuiApplication, QImage, QKeySequence
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
     QLabel,
+    QListWidgetItem,
     QProgressBar,
     QScrollArea,
     QVBoxLayout,
@@ -23,34 +25,35 @@ from attnviz.compute.scheduler import Cancelled, CancelToken
 from attnviz.errors import FieldError
 from attnviz.figures.options import OPTIONS
 from attnviz.figures.sequences.outputs import MOVING_DPI
-from attnviz.figures.style import DPI
+from attnviz.figures.style import DPI, Style, length
 from attnviz.figures.subject import ALL_SITES
 from attnviz.gui.dialogs.dialog import Dialog, column_of
 from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At
 from attnviz.gui.export.form import ExportForm, ink
+from attnviz.gui.export.kind_list import KindList
 from attnviz.gui.export.kinds.sequence import MOVING
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.preview import Preview
+from attnviz.gui.export.remarks import Remarks
 from attnviz.gui.export.shell import Command, command_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, Export, FileKind
+from attnviz.gui.export.table import PIXELS, Export, FileKind
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
-from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 
-WIDTH, HEIGHT, ROUND = 920, 680, 60
+WIDTH, HEIGHT, ROUND = 1160, 720, 60
 """Size of the dialog, and the room that a screen keeps around it."""
-FORM_WIDTH = 330
+FORM_WIDTH = 290
 WAIT_MS = 180
 """Time without a change before the preview is drawn."""
 KEY, SAVING_KEY = "preview", "export"
 """Of a drawing to be seen, and of the file to be saved."""
-REMEMBERED = ("fps", "digits", "slides")
-"""Options of the state that the next export begins with."""
+REMEMBERED = (*(row.field for row in OPTIONS), "fps", "digits", "slides")
+"""Options that the next export of a kind begins with."""
 _POLL_MS, _PARTS = 80, 1000
 
 
@@ -74,7 +77,8 @@ class ExportDialog(Dialog):
         options: Mapping[str, str],
     ) -> None:
         super().__init__(window, services, "export_dialog", N_("Export"))
-        self.resize(WIDTH, min(HEIGHT, window.screen().availableGeometry().height() - ROUND))
+        screen = window.screen().availableGeometry()
+        self.resize(min(WIDTH, screen.width() - ROUND), min(HEIGHT, screen.height() - ROUND))
         self._source, self._ask = source, ask
         self._scheduler, self._settings = services.schedulers.run, services.settings
         self._is_done = False
@@ -83,28 +87,32 @@ class ExportDialog(Dialog):
         self._token: CancelToken | None = None
         self._formats: dict[str, str] = {}
         """The last format of each row."""
-        self._widths: dict[str, str] = {}
-        """The last width of each command: a film has not that of a column of a paper."""
-        self._form = ExportForm(self)
-        self._what, self._format = self._form.what, self._form.format
-        self._preview = Preview()
+        self._usual: dict[str, str] = {}
+        """The options of a kind that was never exported."""
+        self._kept: dict[str, dict[str, str]] = {}
+        """The last options of each row: a film has not the width of a column of a paper."""
+        self._kinds, self._form = KindList(source, self), ExportForm(self)
+        self._format = self._form.format
+        self._preview, self._remarks = Preview(), Remarks()
         self._note, self._bar = QLabel(), QProgressBar()
         self._later, self._poll = QTimer(self), QTimer(self)
         self._lay_out()
-        self._offer(proposed)
+        self._kinds.choose(proposed)
         self._restore()
         self._connect()
-        self._on_what()
+        self._show_kind()
         for name in sorted(options, key=list(CHOICE_BY_NAME).index):
             self._form.fields[name].select(options[name])
         self._form.order_tabs()
+        QWidget.setTabOrder(self._kinds, self._format)
+        self._kinds.setFocus(Qt.FocusReason.TabFocusReason)
 
     # --- what was chosen
 
     @property
     def export(self) -> Export:
         """The chosen row."""
-        return EXPORT_BY_ID[self._what.currentData()]
+        return self._kinds.chosen
 
     @property
     def choice(self) -> Choice:
@@ -136,8 +144,9 @@ class ExportDialog(Dialog):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         row = QHBoxLayout()
         row.setSpacing(3 * GRID)
-        row.addWidget(scroll)
+        row.addWidget(self._kinds)
         row.addLayout(self._preview_side(), 1)
+        row.addWidget(scroll)
         whole = column_of(self)
         whole.addLayout(row, 1)
         whole.addWidget(self._buttons())
@@ -157,6 +166,7 @@ class ExportDialog(Dialog):
         column = QVBoxLayout()
         column.setSpacing(GRID)
         column.addWidget(self._preview, 1)
+        column.addWidget(self._remarks)
         column.addWidget(self._note)
         column.addWidget(self._bar)
         return column
@@ -169,6 +179,7 @@ class ExportDialog(Dialog):
         self._copy_shell.setObjectName("export_shell_button")
         self._save = buttons.addButton(_("Save…"), QDialogButtonBox.ButtonRole.ActionRole)
         self._save.setObjectName("export_save_button")
+        self._save.setShortcut(QKeySequence.StandardKey.Save)
         for button in (self._copy, self._copy_shell):
             button.setAutoDefault(False)
         self._save.setDefault(True)
@@ -180,18 +191,6 @@ class ExportDialog(Dialog):
 
     # --- offers
 
-    def _offer(self, proposed: str) -> None:
-        """List every row, those without a file with their reason."""
-        model = self._what.model()
-        assert isinstance(model, QStandardItemModel)
-        for index, row in enumerate(EXPORTS):
-            self._what.addItem(_(row.title), row.id)
-            reason = row.why_not(self._source)
-            if reason is not None:
-                model.item(index).setEnabled(False)
-                model.item(index).setToolTip(plain_tooltip(reason.text()))
-        self._what.setCurrentIndex(max(0, self._what.findData(proposed)))
-
     def _connect(self) -> None:
         self._later.setSingleShot(True)
         self._later.setInterval(WAIT_MS)
@@ -199,23 +198,30 @@ class ExportDialog(Dialog):
         self._poll.setInterval(_POLL_MS)
         self._poll.timeout.connect(self._show_share)
         self._preview.missing.connect(self._on_missing)
-        self._what.currentIndexChanged.connect(self._on_what)
+        self._kinds.currentItemChanged.connect(self._on_kind)
+        self._remarks.copied.connect(self._on_copy_caption)
         self._format.currentIndexChanged.connect(self._on_format)
         self._form.changed.connect(self._on_option)
 
     @Slot(str)
     def _on_option(self, name: str) -> None:
         if name == "width":
-            self._widths[self.export.words[0]] = self._value("width")
+            self._follow_width()
         row = CHOICE_BY_NAME.get(name)
         if row is not None and row.decides:
             self._on_place(name)
         else:
             self._on_change()
 
-    @Slot()
-    def _on_what(self) -> None:
-        """Offer the formats of the row, and first the last one that was saved of it."""
+    @Slot(QListWidgetItem, QListWidgetItem)
+    def _on_kind(self, _item: QListWidgetItem, before: QListWidgetItem | None) -> None:
+        """Leave the options of the kind before as they are, and take those of the new one."""
+        if before is not None:
+            self._keep(KindList.id_of(before))
+        self._show_kind()
+
+    def _show_kind(self) -> None:
+        """Offer the formats of the row, and first the last one that was saved of it, and its last options."""
         chosen = self._formats.get(self.export.id, str(self._format.currentData()))
         self._format.blockSignals(True)
         self._format.clear()
@@ -223,8 +229,20 @@ class ExportDialog(Dialog):
             self._format.addItem(_(row.title), row.id)
         self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
         self._format.blockSignals(False)
-        self._form.fields["width"].select(self._widths.get(self.export.words[0], ""))
+        for name, text in (self._usual | self._kept.get(self.export.id, {})).items():
+            self._form.fields[name].select(text)
+        self._follow_width()
         self._on_place("")
+
+    def _keep(self, id_: str) -> None:
+        """Remember the present options as those of a row."""
+        self._kept[id_] = {name: self._value(name) for name in REMEMBERED}
+
+    def _follow_width(self) -> None:
+        """Show the parts that a figure of this width has; a text that is no width has its error elsewhere."""
+        text = self._value("width")
+        with suppress(ValueError):
+            self._form.follow(Style(width=length(text) if text else None))
 
     @Slot()
     def _on_format(self) -> None:
@@ -251,6 +269,8 @@ class ExportDialog(Dialog):
     def _show_offered(self) -> None:
         dpi = MOVING_DPI if self._value("format") in MOVING else DPI
         self._form.fields["dpi"].hint(str(dpi))
+        title = self.export.format(self._value("format")).title
+        self._save.setText(_("Save as {format}…").format(format=_(title)))
         self._form.show_offered(self._offered())
 
     # --- the file
@@ -259,6 +279,7 @@ class ExportDialog(Dialog):
     def _on_change(self) -> None:
         self._shown, self.path, self._is_saving = None, None, False
         self._say_errors({})
+        self._remarks.show_made(None)
         self._later.start()
 
     @Slot()
@@ -309,7 +330,10 @@ class ExportDialog(Dialog):
             self._go_on()
         else:
             self._preview.show_file(made.shown)
-            self._say("\n".join([_size(made), *(said.text() for said in made.said)]), active_theme().muted)
+            self._remarks.show_made(made)
+            self._form.show_offered(self._offered())
+            self._form.tell_room([said.text() for said in made.said], "sums")
+            self._say(_size(made), active_theme().muted)
 
     @Slot(int)
     def _on_missing(self, index: int) -> None:
@@ -354,25 +378,25 @@ class ExportDialog(Dialog):
 
     @Slot()
     def _on_save(self) -> None:
-        """Save the file as it is shown, or as soon as it can be shown."""
+        """Ask for a name first, then make the file; without a name the dialog stays as it is."""
         if self.path is not None:
             return  # it is being made
-        self._is_saving = True
+        row, choice = self.export, self.choice
         self._preview.pause()
+        path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
+        if path is None:
+            return
+        self.path, self._is_saving = path, True
         if self._shown is not None:
             self._go_on()
         elif not self._bar.isVisible():
             self._draw()
 
     def _go_on(self) -> None:
-        """Ask for a name before a file that takes long is made; without one the dialog stays as it is."""
+        """Close with the file, or make it where only its preview is."""
         assert self._shown is not None
-        row, choice, made = self._shown
-        if self.path is None:
-            self.path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
-        if self.path is None:
-            self._is_saving = False
-        elif made.files:
+        made = self._shown[2]
+        if made.files:
             self.made = made
             self.accept()
         else:
@@ -388,6 +412,11 @@ class ExportDialog(Dialog):
             QGuiApplication.clipboard().setText(made.copied or made.shown)
         else:
             QGuiApplication.clipboard().setImage(QImage.fromData(self._preview.picture))
+        self._note.setText(_("Copied."))
+
+    @Slot(str)
+    def _on_copy_caption(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
         self._note.setText(_("Copied."))
 
     @Slot()
@@ -427,30 +456,25 @@ class ExportDialog(Dialog):
         super().done(result)
 
     def _remember(self) -> None:
-        kept = (*(row.field for row in OPTIONS if row.field != "width"), *REMEMBERED)
-        texts = {name: self._value(name) for name in kept}
+        self._keep(self.export.id)
         formats = {**self._formats, self.export.id: self._value("format")}
-        self._settings.set_export(json.dumps({**texts, "formats": formats, "widths": self._widths}))
+        self._settings.set_export(json.dumps({"formats": formats, "kinds": self._kept}))
 
     def _restore(self) -> None:
         """The last settings; what is not understood is left at its default."""
-        fields = self._form.fields
+        self._usual = dict.fromkeys(REMEMBERED, "") | {"theme": self._source.theme, "slides": "off"}
         for option in OPTIONS:
-            default = option.default
-            if option.control == "switch":
-                fields[option.field].select("on" if default else "off")
-            elif option.control == "choice":
-                fields[option.field].select(self._source.theme if option.field == "theme" else str(default))
+            if option.control == "switch" and not option.is_by_width:
+                self._usual[option.field] = "on" if option.default else "off"
         try:
             found = json.loads(self._settings.export() or "{}")
         except ValueError:
             return
         if not isinstance(found, dict):
             return
-        for name, value in _texts(found).items():
-            if name in fields and (name not in CHOICE_BY_NAME or name in REMEMBERED):
-                fields[name].select(value)
-        self._formats, self._widths = _texts(found.get("formats")), _texts(found.get("widths"))
+        self._formats, kinds = _texts(found.get("formats")), found.get("kinds")
+        for id_, texts in kinds.items() if isinstance(kinds, dict) else ():
+            self._kept[id_] = {name: text for name, text in _texts(texts).items() if name in REMEMBERED}
 
 
 def _size(made: Made) -> str:

@@ -7,7 +7,7 @@ The value of each is a text, as the shell takes it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from attnviz.figures.options import OPTIONS, Control, Option
-from attnviz.figures.style import WIDTHS
+from attnviz.figures.style import WIDTHS, Style
 from attnviz.gui.export.choices import CHOICES, At, ChoiceRow
 from attnviz.gui.export.source import Source
 from attnviz.gui.look.theme import GRID
@@ -91,6 +91,31 @@ class SwitchField(Field):
 
     def hears(self, slot: Callable[..., object]) -> None:
         self._check.toggled.connect(slot)
+
+
+class ByWidthField(SwitchField):
+    """A box that follows the width until it is clicked; its value is then empty."""
+
+    def __init__(self, name: str, title: str, hint: str, parent: QWidget) -> None:
+        super().__init__(name, title, hint, parent)
+        self._is_chosen = False
+        self._check.toggled.connect(self._choose)
+
+    def value(self) -> str:
+        return super().value() if self._is_chosen else ""
+
+    def select(self, value: str) -> None:
+        super().select(value)
+        self._is_chosen = bool(value)
+
+    def follow(self, is_on: bool) -> None:
+        """Show what the width decides."""
+        if not self._is_chosen:
+            with QSignalBlocker(self._check):
+                self._check.setChecked(is_on)
+
+    def _choose(self) -> None:
+        self._is_chosen = True
 
 
 class TextField(Field):
@@ -186,9 +211,12 @@ class ExportForm(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.what, self.format = drop_down(), drop_down()
-        for combo, name, title in ((self.what, "what", N_("Export")), (self.format, "format", N_("Format"))):
-            says(combo, id=f"export_{name}_box", name=title)
+        self.format = says(drop_down(), id="export_format_box", name=N_("Format"))
+        self.room = QLabel()
+        self.room.setObjectName("export_room")
+        self.room.setTextFormat(Qt.TextFormat.PlainText)
+        self.room.setWordWrap(True)
+        ink(self.room, active_theme().muted)
         self.fields: dict[str, Field] = {row.name: self._of_state(row) for row in CHOICES}
         self.fields |= {row.field: self._of_style(row) for row in OPTIONS}
         for name, field in self.fields.items():
@@ -204,6 +232,7 @@ class ExportForm(QWidget):
     def _of_style(self, row: Option) -> Field:
         """An option of the style."""
         kind = WidthField if row.field == "width" else _KINDS[row.control]
+        kind = ByWidthField if row.is_by_width else kind
         field = kind(row.field, row.title, row.hint, self)
         field.hint(_("automatic") if row.field == "width" else str(row.default or _("automatic")))
         if isinstance(field, ListField):
@@ -216,7 +245,6 @@ class ExportForm(QWidget):
         form.setHorizontalSpacing(2 * GRID)
         form.setVerticalSpacing(GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        form.addRow(_("Export"), self.what)
         form.addRow(_("Format"), self.format)
         checks = self._checks = QGridLayout()
         checks.setVerticalSpacing(GRID)
@@ -228,6 +256,7 @@ class ExportForm(QWidget):
         column.setSpacing(2 * GRID)
         column.addLayout(form)
         column.addLayout(checks)
+        column.addWidget(self.room)
         column.addStretch(1)
 
     def _tell(self, name: str, *_value: object) -> None:
@@ -259,6 +288,19 @@ class ExportForm(QWidget):
         for index, field in enumerate(shown):
             self._checks.addWidget(field.control, index // 2, index % 2)
 
+    def follow(self, style: Style) -> None:
+        """Show in the switches by width what the width decides."""
+        for field in self.fields.values():
+            if isinstance(field, ByWidthField):
+                field.follow(style.shows(None))
+
+    def tell_room(self, sentences: Sequence[str], part: str) -> None:
+        """Say what has no room, in the place of the switch of that part."""
+        self.room.setText("\n".join(sentences))
+        self.room.setVisible(bool(sentences))
+        if sentences:
+            self.fields[part].control.hide()
+
     def mark(self, errors: Mapping[str, str]) -> None:
         """Write one sentence below each option that has an error."""
         for name, field in self.fields.items():
@@ -269,10 +311,9 @@ class ExportForm(QWidget):
     def order_tabs(self) -> None:
         """Tab goes down the form, lists and texts first, as it is laid out."""
         fields = (*self._labelled, *self._switches.values())
-        chain = [self.what, self.format, *(field.control for field in fields)]
+        chain = [self.format, *(field.control for field in fields)]
         for one, following in itertools.pairwise(chain):
             QWidget.setTabOrder(one, following)
-        self.what.setFocus(Qt.FocusReason.TabFocusReason)
 
 
 def drop_down() -> QComboBox:

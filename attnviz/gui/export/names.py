@@ -22,7 +22,7 @@ def _stem(source: Source, row: Export, choice: Choice) -> str:
     kind = over.replace(".", "-") if over else row.id if row.id not in ("stage", "table") else ""
     stage = choice.text("stage") or _stage(source)
     parts = _place(source, choice), stage if "stage" in row.options else "", kind
-    return ".".join(part for part in parts if part)
+    return "-".join(part for part in parts if part)
 
 
 def _place(source: Source, choice: Choice) -> str:

@@ -103,7 +103,7 @@ def present_choice(source: Source, row: Export) -> Choice:
         offered.remove("head")
     found = {one.name: one.value(source, at) for one in CHOICES if one.name in offered}
     for option in OPTIONS:
-        if option.field in row.options and option.control == "switch":
+        if option.field in row.options and option.control == "switch" and not option.is_by_width:
             found[option.field] = "on" if option.default else "off"
     found["theme"] = source.theme
     return Choice(row.formats[0].id, tuple(found.items()))
@@ -292,4 +292,4 @@ def _style(row: Export, choice: Choice) -> Iterator[str]:
             if text and text != str(option.default):
                 yield from (option.flag, text)
         elif text and (text == "on") != option.default:
-            yield option.flag
+            yield option.word(is_on=text == "on")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from attnviz.core.progress import Check
 from attnviz.errors import FieldError, Message, whole_number
 from attnviz.figures.options import OPTIONS
+from attnviz.figures.report import Remark
 from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.model.io.files import replace_file
@@ -74,7 +75,7 @@ class Choice:
         fields: dict[str, Any] = {}
         for row in OPTIONS:
             text = self.text(row.field)
-            if row.control == "switch":
+            if row.control == "switch" and not (row.is_by_width and not text):
                 fields[row.field] = text == "on"
             elif text:
                 fields[row.field] = row.read(text)
@@ -159,7 +160,8 @@ class Made:
     """The bytes of the file or of several, how the dialog shows them, and how they are written.
 
     Without files, only the preview is made. `copied` is the text for the clipboard in place of the shown one.
-    `write` returns the written paths. `said` tells what had no room.
+    `write` returns the written paths. `said` tells what had no room, `checks` how the file fits its place.
+    `caption` is one for the text around it.
     """
 
     files: tuple[bytes, ...]
@@ -167,6 +169,8 @@ class Made:
     copied: str = ""
     write: Callable[[tuple[bytes, ...], Path], tuple[Path, ...]] = _write
     said: tuple[Message, ...] = ()
+    checks: tuple[Remark, ...] = ()
+    caption: str = ""
 
     @property
     def data(self) -> bytes:

@@ -56,8 +56,24 @@ def _always(source: Source) -> Message | None:
 
 
 @dataclass(frozen=True)
+class Group:
+    """A group of rows: its id and its title."""
+
+    id: str
+    title: str
+
+
+GROUPS = (
+    Group("figure", N_("Figure")),
+    Group("animation", N_("Animation")),
+    Group("page", N_("Page and notebook")),
+    Group("data", N_("Data and code")),
+)
+
+
+@dataclass(frozen=True)
 class Export:
-    """One row: its formats, the options that it has, and what makes the file.
+    """One row: its group, its formats, the options that it has, and what makes the file.
 
     `make` runs in the worker, or with `in_window` where it may paint; it raises `ValueError` for an option
     that is no value. `why_not` says why a state has none. `idle` names the options that do nothing beside the
@@ -75,6 +91,7 @@ class Export:
     in_window: bool = False
     idle: Callable[[Callable[[str], str]], set[str]] = _none_idle
     look: Callable[[Source, Choice, Check, int], Made] | None = None
+    group: str = field(kw_only=True)
     words: tuple[str, ...] = field(kw_only=True)
     format_flag: str = ""
 
@@ -123,6 +140,7 @@ def _of_kind(kind: Kind) -> Export:
         (*kind.options, *(("alignment", "of_a") if is_pair else ()), *_AROUND),
         partial(figure, kind.id),
         partial(why_no_figure, kind),
+        group="figure",
         words=("render",) if kind.id == "stage" else ("render", "--kind", kind.id),
     )
 
@@ -130,7 +148,9 @@ def _of_kind(kind: Kind) -> Export:
 def _as_python(id_: str, title: str, suffix: str) -> Export:
     formats = tuple(FileKind(row.id, row.title, suffix) for row in LIBRARIES)
     words = ("script", "--notebook") if suffix == NOTEBOOK else ("script",)
-    return Export(id_, title, formats, (), partial(as_python, suffix), words=words, format_flag="--with")
+    group = "page" if suffix == NOTEBOOK else "data"
+    make = partial(as_python, suffix)
+    return Export(id_, title, formats, (), make, group=group, words=words, format_flag="--with")
 
 
 EXPORTS: tuple[Export, ...] = (
@@ -142,7 +162,19 @@ EXPORTS: tuple[Export, ...] = (
         ("site", "head", "circuit", "grey", *_AROUND),
         circuits,
         why_no_circuits,
+        group="figure",
         words=("circuits",),
+    ),
+    Export(
+        "panel",
+        N_("Panel as shown"),
+        PICTURES,
+        ("panel",),
+        _panel,
+        _why_no_panel,
+        in_window=True,
+        group="figure",
+        words=("panel",),
     ),
     Export(
         "sequence",
@@ -156,19 +188,18 @@ EXPORTS: tuple[Export, ...] = (
         sequence,
         idle=idle_options,
         look=look,
+        group="animation",
         words=("animate",),
     ),
     Export(
-        "table",
-        N_("Table of numbers"),
-        tuple(FileKind(row.id, row.title, row.suffix) for row in TABLES),
-        ("site", "stage", "head", "digits"),
-        table,
-        words=("table",),
-        format_flag="--format",
+        "page",
+        N_("Web page"),
+        (FileKind("html", "HTML", ".html"),),
+        (),
+        _page,
+        group="page",
+        words=("page",),
     ),
-    Export("page", N_("Web page"), (FileKind("html", "HTML", ".html"),), (), _page, words=("page",)),
-    _as_python("script", N_("Python script"), SCRIPT),
     _as_python("notebook", N_("Notebook"), NOTEBOOK),
     Export(
         "lesson",
@@ -177,17 +208,19 @@ EXPORTS: tuple[Export, ...] = (
         ("slides",),
         lesson,
         why_no_lesson,
+        group="page",
         words=("lesson", "export"),
     ),
     Export(
-        "panel",
-        N_("Panel as shown"),
-        PICTURES,
-        ("panel",),
-        _panel,
-        _why_no_panel,
-        in_window=True,
-        words=("panel",),
+        "table",
+        N_("Table of numbers"),
+        tuple(FileKind(row.id, row.title, row.suffix) for row in TABLES),
+        ("site", "stage", "head", "digits"),
+        table,
+        group="data",
+        words=("table",),
+        format_flag="--format",
     ),
+    _as_python("script", N_("Python script"), SCRIPT),
 )
 EXPORT_BY_ID = {row.id: row for row in EXPORTS}

@@ -24,7 +24,17 @@ from PySide6.QtGui import (
     QPixmap,
 )
 from PySide6.QtSvg import QSvgGenerator
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsView, QLabel, QWidget
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QApplication,
+    QComboBox,
+    QGraphicsView,
+    QLabel,
+    QPushButton,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
 
 from attnviz.core.text import exposed
 from attnviz.gui.look.fonts import number_font, ui_font
@@ -164,19 +174,23 @@ def _path_data(path: QPainterPath, x: float, y: float, scale: float) -> str:
 LARGEST = 8192
 """Largest side of a picture in pixels; larger content shows the part scrolled to."""
 
+TOOLS = (QToolBar, QComboBox, QToolButton, QPushButton)
+"""Widgets that no picture of a panel has."""
+
 _ROUNDS = 4
 """Enlarging one scroll area may reveal that another one needs more room."""
 
 
 @contextmanager
 def shown_whole(widget: QWidget) -> Iterator[None]:
-    """Hide scroll bars, the focus ring, the mark of the current panel and parts for the mouse, and enlarge
-    until all content is visible.
+    """Hide scroll bars, the focus ring, the mark of the current panel, buttons and parts for the mouse, and
+    enlarge until all content is visible.
     """
     areas = [area for area in scroll_areas(widget) if not isinstance(area, QGraphicsView)]
     bars = [(area, area.horizontalScrollBarPolicy(), area.verticalScrollBarPolicy()) for area in areas]
     places = [(area.horizontalScrollBar().value(), area.verticalScrollBar().value()) for area in areas]
-    marked = [part for part in widget.findChildren(QWidget) if part.property(MOUSE_ONLY)]
+    parts = widget.findChildren(QWidget)
+    marked = [part for part in parts if part.property(MOUSE_ONLY) or isinstance(part, TOOLS)]
     hidden = [part for part in marked if not part.isHidden()]
     size, focus = widget.size(), QApplication.focusWidget()
     is_inside = focus is not None and widget.isAncestorOf(focus)

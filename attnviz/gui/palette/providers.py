@@ -55,7 +55,7 @@ ALSO: dict[str, str] = {
     "export_figure": N_("picture as SVG, PDF or PNG"),
     "export_sequence": N_("animation as GIF or MP4"),
     "export_numbers": N_("table as CSV, LaTeX or Markdown"),
-    "export_script": N_("code, notebook"),
+    "export_page": N_("HTML, Jupyter, lesson"),
     "pin": N_("compare with the present state"),
     "what_is_this": N_("explain, help"),
     "shortcuts": N_("keys, help"),

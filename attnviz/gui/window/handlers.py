@@ -447,12 +447,8 @@ class Handlers(QObject):
         self.export("sequence")
 
     @Slot()
-    def on_export_script(self) -> None:
-        self.export("script")
-
-    @Slot()
-    def on_export_lesson(self) -> None:
-        self.export("lesson")
+    def on_export_page(self) -> None:
+        self.export("page")
 
     @Slot()
     def on_copy_python(self) -> None:

@@ -302,7 +302,7 @@ def test_the_command_says_that_the_row_sums_have_no_room(
     drawn = [">Σ " in file.read_text(encoding="utf-8") for file in files]
     has_room = width == "174mm"
     assert drawn == [has_room, has_room]
-    said = "attnviz: There is no room for the row sums in a figure of 85 mm.\n"
+    said = "attnviz: Row sums: from 100 mm on.\n"
     assert capsys.readouterr().err == ("" if has_room else said)
 
 

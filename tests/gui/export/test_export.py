@@ -42,7 +42,7 @@ from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, PIXELS, FileKind
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, FileKind
 from attnviz.gui.export.widget import framed, picture, widget_bytes, with_plain_strokes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -259,6 +259,21 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     desk.qtbot.waitUntil(lambda: all(bar.isVisible() for bar in bars))
 
 
+def test_no_picture_of_a_panel_has_buttons(desk: Desk) -> None:
+    seen = {id_: panel for id_, panel in desk.window.panels.items() if panel.is_seen}
+    assert {"stage", "vectors", "mechanism"} & set(seen)
+    found = 0
+    for id_, panel in seen.items():
+        frame = framed(panel)
+        tools = [part for part in frame.findChildren(QWidget) if isinstance(part, widget.TOOLS)]
+        shown = [part for part in tools if part.isVisible()]
+        found += len(shown)
+        with widget.shown_whole(frame):
+            assert not any(part.isVisible() for part in tools), id_
+        assert all(part.isVisible() for part in shown), id_
+    assert found > 0
+
+
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
     write_panel(tmp_path / "p.pdf", bench.panel)
     data = (tmp_path / "p.pdf").read_bytes()
@@ -450,7 +465,7 @@ def test_a_bad_option_is_said_beside_its_field(
     for name, text, sentence in (
         ("width", "5mm", "must be from 20 mm to 1000 mm; got 5 mm."),
         ("width", "wide", "must be a length such as 85mm or 3.5in"),
-        ("width", "40mm", "must be at least"),
+        ("width", "20mm", "must be at least"),
         ("font_size", "900", "must be a size from 4 to 48 points"),
     ):
         control = box(dialog, name)
@@ -470,11 +485,56 @@ def test_the_dialog_says_that_the_row_sums_have_no_room(
     bench.store.open(load_preset("grouped-query"))
     bench.store.set_trace(attnviz.run(bench.store.document))
     dialog = open_dialog(bench, chosen={"stage": "weights"})
-    note = dialog.findChild(QLabel, "export_note")
-    assert "bytes" in note.text() and "row sums" not in note.text()
+    room, title = dialog.findChild(QLabel, "export_room"), box(dialog, "title")
+    assert room.text() == "" and not box(dialog, "sums").isHidden() and title.isChecked()
     box(dialog, "width").setEditText("85mm")
-    qtbot.waitUntil(lambda: "row sums" in note.text())
-    assert note.text().endswith("\nThere is no room for the row sums in a figure of 85 mm.")
+    qtbot.waitUntil(lambda: bool(room.text()))
+    assert room.text() == "Row sums: from 100 mm on." and box(dialog, "sums").isHidden()
+    assert not title.isChecked() and dialog.choice.text("title") == ""
+    checks = [label.text() for label in dialog.findChildren(QLabel, "export_check") if not label.isHidden()]
+    assert checks[-3:] == ["✓ 8 of 8 labels, 7 pt", "✓ map 81 % of the width", "✓ letters as outlines"]
+    box(dialog, "width").setEditText("180mm")
+    qtbot.waitUntil(lambda: dialog._shown is not None and room.text() == "")
+    assert not box(dialog, "sums").isHidden() and title.isChecked()
+
+
+def test_a_caption_for_the_text_is_copied(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench)
+    caption = dialog.findChild(QLabel, "export_caption").text()
+    assert caption == "weights · head 1 of 1. Rows: query; columns: key."
+    dialog.findChild(QPushButton, "export_caption_button").click()
+    assert QGuiApplication.clipboard().text() == caption
+
+
+def test_the_kinds_stand_in_four_groups(bench: Bench, open_dialog: Callable[..., ExportDialog]) -> None:
+    kinds = open_dialog(bench)._kinds
+    lines = [kinds.item(index).text() for index in range(kinds.count())]
+    assert len(lines) == len(EXPORTS) + len(GROUPS)
+    titles = [group.title for group in GROUPS]
+    assert titles == ["Figure", "Animation", "Page and notebook", "Data and code"]
+    starts = {group.id: lines.index(group.title) for group in GROUPS}
+    assert list(starts.values()) == sorted(starts.values())
+    for row in EXPORTS:
+        at = kinds.row(kinds.item_of(row.id))
+        assert max((id_ for id_ in starts if starts[id_] < at), key=lambda id_: starts[id_]) == row.group
+        assert lines[at] == row.title
+
+
+def test_a_name_is_asked_for_before_the_file_is_made(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog, asked = open_dialog(bench), list[bool]()
+
+    def answer(parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
+        asked.append(dialog._shown is None)
+        return None
+
+    dialog._ask = answer
+    pick(dialog, "format", "pdf")
+    dialog._on_save()
+    assert asked == [True] and dialog.made is None and not dialog._is_saving
 
 
 def test_a_click_begins_to_type_a_width(
@@ -496,8 +556,7 @@ def test_only_the_options_of_a_row_are_offered(
     names = [*(row.name for row in CHOICES), *(row.field for row in OPTIONS)]
     for row in EXPORTS:
         if row.why_not(dialog._source) is not None:
-            index = dialog._what.findData(row.id)
-            assert not dialog._what.model().item(index).isEnabled()
+            assert not dialog._kinds.item_of(row.id).flags() & Qt.ItemFlag.ItemIsEnabled
             continue
         pick(dialog, "what", row.id)
         offered = {name for name in names if not box(dialog, name).isHidden()}
@@ -539,13 +598,15 @@ def test_the_last_settings_are_remembered(
 ) -> None:
     first = open_dialog(bench)
     box(first, "width").setEditText("85mm")
-    box(first, "title").setChecked(False)
+    box(first, "title").setChecked(True)
     pick(first, "format", "pdf")
     qtbot.waitUntil(lambda: first._shown is not None)
     first._on_save()
     second = open_dialog(bench)
-    assert box(second, "width").currentText() == "85mm" and not box(second, "title").isChecked()
-    assert second.choice.format == "pdf"
+    assert box(second, "width").currentText() == "85mm" and box(second, "title").isChecked()
+    assert second.choice.format == "pdf" and second.choice.text("title") == "on"
+    pick(second, "what", "heads")
+    assert box(second, "width").currentText() == "" and second.choice.text("title") == ""
     bench.services.settings.set_export("{broken")
     assert open_dialog(bench).choice.format == "svg"
 

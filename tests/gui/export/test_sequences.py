@@ -119,6 +119,8 @@ def test_a_film_has_not_the_width_of_a_figure_for_paper(
     def film(dialog: ExportDialog) -> None:
         assert box(dialog, "width").currentText() == ""
         pick(dialog, "what", "heads")
+        assert box(dialog, "width").currentText() == ""
+        pick(dialog, "what", "stage")
         assert box(dialog, "width").currentText() == "120mm"
 
     in_dialog(desk, "export_figure", save)
@@ -155,11 +157,11 @@ def test_the_dialog_says_that_a_film_has_no_room_for_the_row_sums(desk: Desk) ->
     def narrow(dialog: ExportDialog) -> None:
         sweep(dialog)
         desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
-        note = dialog.findChild(QLabel, "export_note")
-        assert note.text() == "3 pictures"
+        note, room = dialog.findChild(QLabel, "export_note"), dialog.findChild(QLabel, "export_room")
+        assert note.text() == "3 pictures" and room.text() == ""
         box(dialog, "width").setEditText("85mm")
-        desk.qtbot.waitUntil(lambda: "row sums" in note.text(), timeout=20_000)
-        assert note.text() == "3 pictures\nThere is no room for the row sums in a figure of 85 mm."
+        desk.qtbot.waitUntil(lambda: bool(room.text()), timeout=20_000)
+        assert room.text() == "Row sums: from 100 mm on." and box(dialog, "sums").isHidden()
 
     in_dialog(desk, "export_sequence", narrow)
 

@@ -159,9 +159,9 @@ def test_a_document_is_its_preset_its_file_or_one_to_be_saved(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("preset", "site", "head", "name"),
     [
-        ("stories-induction", "layers.2.self", "2", "layer-3-head-3.weights.svg"),
-        ("encoder-decoder", "decoder.0.cross", "1", "decoder-1-cross-head-2.weights.svg"),
-        ("grouped-query", "", "3", "head-4.weights.svg"),
+        ("stories-induction", "layers.2.self", "2", "layer-3-head-3-weights.svg"),
+        ("encoder-decoder", "decoder.0.cross", "1", "decoder-1-cross-head-2-weights.svg"),
+        ("grouped-query", "", "3", "head-4-weights.svg"),
         ("toy-attention", "", "0", "weights.svg"),
     ],
 )
@@ -305,7 +305,7 @@ def test_the_menu_copies_the_command_of_the_picture_in_sight(desk: Desk) -> None
     assert (
         text.startswith("attnviz render ")
         and "--stage scores" in text
-        and text.endswith("-o head-1.scores.svg")
+        and text.endswith("-o head-1-scores.svg")
     )
     desk.store.look(stage="weights", picture="lines")
     desk.window.commands["copy_shell"].trigger()

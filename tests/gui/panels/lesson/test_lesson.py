@@ -413,7 +413,7 @@ def test_answers_are_read_as_people_write_them() -> None:
 
 
 def test_the_lesson_is_a_row_of_the_export_dialog(desk: Desk, tmp_path: Path) -> None:
-    desk.window.commands["export_lesson"].trigger()
+    desk.window.handlers.export("lesson")
     assert desk.window.status.message() == "Open a lesson in Learn first."
     open_step(desk, "dot-product")
     source = desk.window.handlers._exporter.source({})
