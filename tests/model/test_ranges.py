@@ -42,7 +42,8 @@ def test_map_thumbnail_and_figure_have_the_same_ends(row: Range, stage: str) -> 
     scale = content(SITE, view, stage, None, PALETTES[0]).scale
     assert drawn.levels == (scale.low, scale.high)
     of_one = not STAGE_BY_ID[stage].per_head and range_id in ("head", "global")
-    assert scale.named("x") == f"x · {'This map' if of_one else row.label}"
+    said = "" if range_id == "head" else f" · {'This map' if of_one else row.label}"
+    assert scale.named("x") == f"x{said}"
     if range_id != "global":
         assert overview_ends(SITE, stage, range_id, shown_head(SITE.experiment, view, stage)) == drawn.levels
 

@@ -25,7 +25,7 @@ from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.gui.window.focus import CONTROLS, TEXTS
 from attnviz.gui.workspaces.table import WORKSPACES
 
-TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}
+TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?", *"1234F"}
 """Shortcuts that mean something to a line of text: a word further, its beginning, the blank, a character."""
 
 

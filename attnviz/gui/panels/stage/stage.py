@@ -9,16 +9,19 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.text import isolated, visible
 from attnviz.explain.formulas.symbols import stage_parts
 from attnviz.gui.live.brush import Brush
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.stage.arcs import ArcsView
 from attnviz.gui.panels.stage.caption import DocumentCaption
 from attnviz.gui.panels.stage.gradients import GradientBar, likely_target
 from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.seen import Seen
+from attnviz.gui.panels.stage.show import Shown
 from attnviz.gui.player import Player
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
@@ -36,7 +39,7 @@ from attnviz.model.edit import edits
 from attnviz.model.io.titles import as_shown
 from attnviz.model.links import shares_of, word_lines
 from attnviz.model.masks import mask_of
-from attnviz.model.ranges import proposed_range
+from attnviz.model.ranges import proposed_range, why_no_first, with_first
 from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding
@@ -51,6 +54,8 @@ class StagePictures(QWidget):
     cell_hovered = Signal(int, int)
     cell_clicked = Signal(int, int)
     query_clicked = Signal(int)
+    head_clicked = Signal(str, int)
+    layer_stepped = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,15 +63,24 @@ class StagePictures(QWidget):
         self.map.setObjectName("stage_map")
         self.map.cell_hovered.connect(self.cell_hovered)
         self.map.cell_clicked.connect(self.cell_clicked)
-        self._words, self._patches = WordLinesView(), PatchesView()
-        for view in (self._words, self._patches):
+        self._words, self._patches, self._arcs = WordLinesView(), PatchesView(), ArcsView()
+        self._arcs.head_clicked.connect(self.head_clicked)
+        self._arcs.layer_stepped.connect(self.layer_stepped)
+        for view in (self._words, self._patches, self._arcs):
             view.query_clicked.connect(self.query_clicked)
             view.key_hovered.connect(self.cell_hovered)
             view.key_clicked.connect(self.cell_clicked)
         self._scroll = clear_scroll(self._words, sideways=False)
         self._scroll.verticalScrollBar().rangeChanged.connect(self._bring_word_into_sight)
         self._pictures: PatchPictures | None = None
-        self._all: tuple[QWidget, ...] = (self.map, self._scroll, self._patches)
+        self._shown: dict[str, QWidget] = {
+            "map": self.map,
+            "mean": self.map,
+            "lines": self._scroll,
+            "arcs": self._arcs,
+            "patches": self._patches,
+        }
+        self._all = tuple(dict.fromkeys(self._shown.values()))
         row = in_row(self, spacing=0)
         for picture in self._all:
             row.addWidget(picture, 1)
@@ -85,13 +99,14 @@ class StagePictures(QWidget):
         of_row = _("Click: select this query") if seen.is_by_query else ""
         of_column = _("Click: show the share of each row that goes to this key; Ctrl+click: add a key")
         self.map.set_label_help(of_row, of_column if content.column_means is not None else "")
-        shown, view = self._all[0], seen.follows
+        shown, view = self._shown[seen.picture], seen.follows
         title = seen.titled(stage_title(seen.site, view, seen.stage))
-        if view.picture == "lines" and seen.has_lines:
-            shown = self._scroll
-            self._words.set_lines(word_lines(seen.site, view, seen.stage), title)
-        elif view.picture == "patches" and seen.image is not None and seen.has_patches:
-            shown = self._patches
+        if seen.picture == "lines":
+            is_off = RANGE_BY_ID[seen.range_id].skips_first
+            self._words.set_lines(word_lines(seen.site, view, seen.stage), title, is_first_off=is_off)
+        elif seen.picture == "arcs":
+            self._arcs.set_content(seen.arcs, title)
+        elif seen.picture == "patches" and seen.image is not None:
             self._patches.set_image(word_lines(seen.site, view, seen.stage), seen.image, title)
         if shown.isHidden():
             for picture in self._all:
@@ -102,6 +117,9 @@ class StagePictures(QWidget):
         self.map.set_highlight(seen.highlight)
         self._words.set_chosen(*seen.lit_words)
         self._patches.set_chosen(*seen.lit_words)
+        query, key = seen.lit_words
+        content = self._arcs.content
+        self._arcs.set_lit(key if content is not None and query == content.query else -1)
 
     def bring_into_sight(self, row: int, column: int) -> None:
         """Scroll to a cell; −1 leaves its axis as it is."""
@@ -242,7 +260,7 @@ class StageViewPanel(Panel):
 
     follows = (
         *("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines"),
-        *("target", "quantity", "step"),
+        *("target", "quantity", "step", "first_tokens", "parts"),
     )
     follows_player = True
     draws_gradients = True
@@ -254,6 +272,8 @@ class StageViewPanel(Panel):
         self.pictures.cell_hovered.connect(self._on_hovered)
         self.pictures.cell_clicked.connect(self._on_clicked)
         self.pictures.query_clicked.connect(self._on_query)
+        self.pictures.head_clicked.connect(self._on_head)
+        self.pictures.layer_stepped.connect(self._on_layer)
         self.map.cell_stroked.connect(self._on_stroked)
         self.map.label_clicked.connect(self._on_label)
         self.map.stroke_finished.connect(store.end_gesture)
@@ -262,9 +282,14 @@ class StageViewPanel(Panel):
         self._header.formula.stage_clicked.connect(self._on_stage)
         self._header.range_chosen.connect(self._on_range)
         self._header.picture_chosen.connect(self._on_picture)
-        self._header.lines_chosen.connect(self._on_lines)
-        self._header.side_wanted.connect(self._on_side)
-        self._header.gradient_wanted.connect(self._on_gradient)
+        options = self._header.options
+        options.range_chosen.connect(self._on_range)
+        options.first_chosen.connect(self._on_first)
+        options.turn_chosen.connect(self._on_turn)
+        options.part_chosen.connect(self._on_part)
+        options.lines_chosen.connect(self._on_lines)
+        options.side_wanted.connect(self._on_side)
+        options.gradient_wanted.connect(self._on_gradient)
         self._gradients = GradientBar()
         self._gradients.quantity_chosen.connect(self._on_quantity)
         self._gradients.target_chosen.connect(self._on_target)
@@ -334,10 +359,18 @@ class StageViewPanel(Panel):
         parts = stage_parts(site.experiment, stage, site.stages) if site.quantity == "value" else ()
         self._header.show_place(seen.titles, parts, seen.flags)
         self._gradients.show_choice(self.store)
-        range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
-        self._header.show_range(stage, range_id, proposed_range(site, stage, range_id, head))
-        self._header.show_gradient(view.target is not None)
-        self._header.show_picture(view, can_be_lines=seen.has_lines, can_be=seen.pictures)
+        state = Shown(
+            view,
+            stage,
+            seen.picture,
+            seen.range_id,
+            RANGE_BY_ID[seen.range_id].skips_first,
+            why_no_first(site, stage),
+            site.has_shares(stage),
+        )
+        proposed = proposed_range(site, stage, seen.range_id, seen.head)
+        self._header.show_picture(state, seen.pictures, proposed)
+        self._header.options.gradient.set_value(view.target is not None)
         if self._is_side_open:
             self._side.show_output(seen.values, view)
         self._light()
@@ -363,7 +396,7 @@ class StageViewPanel(Panel):
             self._side.setVisible(is_open)
             if is_open:
                 self._show()
-        self._header.show_side(is_open)
+        self._header.options.side.set_value(is_open)
 
     @Slot(bool)
     def _on_side(self, is_wanted: bool) -> None:
@@ -440,9 +473,52 @@ class StageViewPanel(Panel):
     def _on_query(self, query: int) -> None:
         self.store.look(query=query, locked=None)
 
+    @Slot(bool)
+    def _on_first(self, is_off: bool) -> None:
+        """Leave the first token of the shown head out of the colours, or put it back."""
+        if self.store.trace is not None:
+            seen = Seen.of(self.store)
+            self.store.look(**with_first(seen.site, seen.view, seen.stage, is_off))
+
+    def switch_first(self) -> None:
+        """The same by a key: the other way round than now."""
+        switch = self._header.options.first
+        if self.store.trace is not None and switch.isEnabled():
+            self._on_first(not switch.value())
+
+    @Slot(bool)
+    def _on_turn(self, is_turned: bool) -> None:
+        self.store.look(orientation="queries_as_columns" if is_turned else "queries_as_rows")
+
+    @Slot(str, bool)
+    def _on_part(self, part: str, is_wanted: bool) -> None:
+        others = tuple(one for one in self.store.document.view.parts if one != part)
+        self.store.look(parts=(*others, part) if is_wanted else others)
+
     @Slot(str)
     def _on_picture(self, picture: str) -> None:
-        self.store.look(picture=picture)
+        """Choose a picture; that of all rows has the lines of all queries."""
+        self.show_picture(picture)
+
+    def show_picture(self, picture: str) -> None:
+        """Show a picture if the stage has it."""
+        if self.store.trace is None or picture not in Seen.of(self.store).pictures:
+            return
+        lines = self.store.document.view.lines
+        if picture == "lines":
+            lines = structs.replace(lines, queries="all")
+        self.store.look(picture=picture, lines=lines)
+
+    @Slot(str, int)
+    def _on_head(self, site: str, head: int) -> None:
+        self.store.look(site=site, head=head)
+
+    @Slot(int)
+    def _on_layer(self, step: int) -> None:
+        names = self.store.trace.sites if self.store.trace is not None else ()
+        place = names.index(self.store.document.site) + step if self.store.document.site in names else -1
+        if 0 <= place < len(names):
+            self.store.look(site=names[place])
 
     @Slot(str, str)
     def _on_lines(self, field: str, value: str) -> None:
