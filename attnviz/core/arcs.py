@@ -21,6 +21,8 @@ LETTERS = 90
 LONGEST = 24
 LEAST_THICKNESS = 0.05
 """Thickness of the thinnest arc, as a part of the thickest one."""
+STRONG = 0.1
+"""Weight from which an arc has the hue of its head."""
 _SPACES = " \u2581\u0120"
 """A space, and the signs that vocabularies write for it."""
 _STEPS = 24

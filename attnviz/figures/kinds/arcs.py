@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.arcs import Arcs, Measures, Place, Row, Word, arrange, sentence
+from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Row, Word, arrange, sentence
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number
@@ -34,8 +34,6 @@ USUAL, LEAST = 430.0, 140.0
 RISE = 0.24
 """Height of the highest arc, as a part of the width."""
 FOOT = 12.0
-_STRONG = 0.1
-"""Weight from which an arc has the hue of its head."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +148,7 @@ def _draw_arcs(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
         weight = float(shown.weights[index, key])
         if not shown.hidden[key] and (key or not shown.is_first_off):
             faint = shades.hatch if shades.is_dark else shades.line
-            color = head_color(shown.lines.heads[index]) if weight >= _STRONG else faint
+            color = head_color(shown.lines.heads[index]) if weight >= STRONG else faint
             _draw_arc(axes, shown, key, color, shown.places.thickness(weight), "-")
 
 

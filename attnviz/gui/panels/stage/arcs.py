@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
-from attnviz.core.arcs import Arcs, Measures, Place, Word, arrange, sentence
+from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Word, arrange, sentence
 from attnviz.core.levels import levels, normalise
 from attnviz.core.phrases import named
 from attnviz.core.shades import head_color
@@ -48,8 +48,6 @@ LEAST_PITCH, USUAL_PITCH, MOST_PITCH, LAYER_GAP = 5.0, 15.0, 24.0, 4.0
 LEAST_RISE, MOST_RISE = 44.0, 240.0
 REACH = 7.0
 """Distance in pixels at which an arc is still the one under the pointer."""
-_STRONG = 0.1
-"""Weight from which an arc has the hue of its head."""
 _STRIP = QSize(96, 8)
 _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -339,7 +337,7 @@ class ArcsView(Control):
             self._paint_arc(painter, arcs, content.query, 0, pen)
         faint = QColor(self._theme.hatch if self._theme.is_dark else self._theme.line)
         for head, key, weight in self._arcs_in_order(content):
-            color = QColor(head_color(head)) if weight >= _STRONG or key == self.key else faint
+            color = QColor(head_color(head)) if weight >= STRONG or key == self.key else faint
             pen = QPen(color, arcs.thickness(weight))
             pen.setCapStyle(Qt.PenCapStyle.FlatCap)
             self._paint_arc(painter, arcs, content.query, key, pen)
