@@ -291,12 +291,12 @@ def is_sink(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> bool:
         return False
     part = slice(1, None, max(1, rows // _SAMPLE))
     first = np.nan_to_num(taken(part_of(weights, slice(None), slice(0, 1)), part).astype(np.float64))
-    if blocked is None:
-        return float(first.mean()) > max(SINK, _TIMES_EVEN / columns)
-    hidden = blocked[part]
-    share = float(np.where(hidden[:, :1], 0.0, first).mean())
-    even = float((1.0 / np.maximum(1, columns - np.count_nonzero(hidden, axis=1))).mean())
-    return share > max(SINK, _TIMES_EVEN * even)
+    hidden = None if blocked is None else blocked[part]
+    share = float((first if hidden is None else np.where(hidden[:, :1], 0.0, first)).mean())
+    if share <= SINK:
+        return False
+    n_seen = columns if hidden is None else columns - np.count_nonzero(hidden, axis=1)
+    return share > _TIMES_EVEN * float((1.0 / np.maximum(1, n_seen)).mean())
 
 
 def better_range(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> str:
