@@ -196,6 +196,8 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
         view = view.ranged(options.range)
     if options.picture is not None:
         view = replace(view, picture=options.picture)
+    elif view.picture == "arcs":  # a document opens with them; a command draws them by name
+        view = replace(view, picture="map")
     if options.query is not None:
         view = _with_query(view, options.query)
     if options.step is not None:

@@ -51,7 +51,9 @@ def document_of(scene: Scene, preset: Preset) -> Document:
     name = shown_site(experiment, str(scene.look.get("site", document.view.site)))
     for path, value in scene.changes:
         experiment = _changed(experiment, name, path, value)
-    look = {"locked": None} | dict(scene.look)
+    look = {"locked": None, "picture": "map"} | dict(
+        scene.look
+    )  # a step shows cells, unless it says otherwise
     view: View = replace(document.view, **look)
     if scene.lock:
         view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))
