@@ -273,7 +273,7 @@ def _gaps(words: Sequence[Word], measures: Measures) -> list[float]:
 
 
 def _half(taken: Sequence[float], room: float) -> int | None:
-    """Where the second line begins, so that both are about as long; None if no break makes both fit."""
+    """First word of the second line, so that both are about as long; None if no break makes both fit."""
     ends = np.cumsum(taken)
     longer = np.maximum(ends, ends[-1] - ends)
     best = int(longer.argmin())

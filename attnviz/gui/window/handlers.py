@@ -1,4 +1,7 @@
-"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`.
+
+Over 500 lines because each command of the window is a slot of one object.
+"""
 
 from __future__ import annotations
 

@@ -19,16 +19,9 @@ from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
 from attnviz.core.shades import head_color
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.start import start as start_module
-from attnviz.gui.start.gallery import (
-    ArcsPicture,
-    Picture,
-    Pictures,
-    PresetCard,
-    key_of,
-    paint_arcs,
-    picture_of,
-)
+from attnviz.gui.start.gallery import PresetCard
 from attnviz.gui.start.page import EntryButton, StartPage
+from attnviz.gui.start.pictures import ArcsPicture, Picture, Pictures, key_of, paint_arcs, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language

@@ -1,4 +1,7 @@
-"""One sentence in a line, arcs from one word to the words that it attends to, and its row in every head."""
+"""One sentence in a line, arcs from one word to the words that it attends to, and its row in every head.
+
+Over 500 lines because Qt delivers all events of a widget to one class.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ class ArcsContent:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a word is: the query, the key in focus or the strongest one, a masked key, one left out."""
+    """State of a word: the query, the key in focus or the strongest one, a masked key, one left out."""
 
     is_query: bool = False
     is_key: bool = False

@@ -23,7 +23,8 @@ from attnviz.core.levels import RANGES
 from attnviz.figures.content import content
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage.stage import MOST_BARS, SIDE_FROM, StageViewPanel
+from attnviz.gui.panels.stage.side import MOST_BARS
+from attnviz.gui.panels.stage.stage import SIDE_FROM, StageViewPanel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.margins import shares
 from attnviz.gui.widgets.lines import WordLinesView
