@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from msgspec import structs
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
@@ -105,6 +105,10 @@ class StagePictures(QWidget):
         elif seen.picture == "patches" and seen.image is not None:
             self._patches.set_image(word_lines(seen.site, view, seen.stage), seen.image, title)
         if shown.isHidden():
+            has_focus = self.in_sight.hasFocus()
+            shown.show()
+            if has_focus:  # before Qt hands it from the hidden picture to the next control
+                (self._words if shown is self._scroll else shown).setFocus(Qt.FocusReason.OtherFocusReason)
             for picture in self._all:
                 picture.setVisible(picture is shown)
 
