@@ -13,15 +13,7 @@ from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, QSettings, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QLineEdit,
-    QMessageBox,
-    QPlainTextEdit,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode.decodable import causal_experiment
@@ -173,9 +165,9 @@ class Desk:
 
     def open_side(self) -> None:
         """Unfold the output and the row of the query beside the map."""
-        button = self.find(QToolButton, "side_button")
-        if not button.isChecked():
-            self.click(button)
+        switch = self.find(Toggle, "side_button")  # in the card of the button Show
+        if not switch.isChecked():
+            switch.click()
 
     def hover(self, widget: QWidget, at: QPoint | QPointF) -> None:
         move(widget, QPointF(at).toPoint(), held=False)

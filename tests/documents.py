@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from msgspec.structs import replace
 
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -40,3 +41,8 @@ def explicit(rows: int, columns: int, seed: int = 0) -> Document:
     """A document whose vectors are (rows, columns) random numbers."""
     values = np.random.default_rng(seed).standard_normal((rows, columns))
     return Document(Experiment(("t",) * rows, ExplicitVectors(values)), View(stage="scores"), "large")
+
+
+def as_map(document: Document) -> Document:
+    """The document opened with its map: most tests of a panel or a window point at cells."""
+    return replace(document, view=replace(document.view, picture="map"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+from documents import as_map
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 from services import served
@@ -24,7 +25,7 @@ class PanelBench(Generic[P]):
     """A panel, its store, and the sentences of refusals."""
 
     def __init__(self, qtbot: QtBot, kind: type[P], what: str | Document, width: int, height: int) -> None:
-        self.store = Store(load_preset(what) if isinstance(what, str) else what)
+        self.store = Store(as_map(load_preset(what)) if isinstance(what, str) else what)
         self.panel = served(kind(self.store))
         self.header = self.panel.header()
         if self.header is not None:

@@ -100,7 +100,7 @@ def import_checkpoint(
             _mark(experiment, link_of(checkpoint, located(path), attention_only, ignore_keys, part), model)
         lay_out(experiment)
         shown = None if signal is None else signal.image
-        view = _first_view(experiment) if shown is None else View(picture="patches")
+        view = _first_view(experiment) if shown is None else View(picture="patches", projection="pair")
         caption = _caption(model, experiment.n_queries)
         return Document(replace(experiment, dtype=dtype), view, _title(model), caption, image=shown)
     except CheckpointError:
@@ -118,9 +118,12 @@ def _caption(model: Blueprint, n_tokens: int) -> str:
 
 
 def _first_view(experiment: Experiment) -> View:
-    """The last token of a causal model: it may attend to all, and the first one to itself alone."""
+    """The last token of a causal model: it may attend to all, and the first one to itself alone.
+
+    The plane is that of a query and a key, which keeps both whole: two of many features keep almost nothing.
+    """
     is_causal = any(isinstance(mask, Causal) for mask in experiment.layers[0].masks)
-    return View(query=experiment.n_queries - 1) if is_causal else View()
+    return View(query=experiment.n_queries - 1 if is_causal else 0, projection="pair")
 
 
 @trimmed

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from attnviz import resources
 from attnviz.errors import FieldError, among
+from attnviz.model.first_picture import first_picture
 from attnviz.model.io import presets as files
 from attnviz.model.io.files import DocumentError
 from attnviz.model.io.model_presets import MODEL_PRESETS, ModelPreset
@@ -73,5 +74,7 @@ def _written(preset: ModelPreset) -> Document:
     writing = Writing(replace(SAMPLING, seed=preset.seed))
     experiment = replace(document.experiment, writing=writing, references=preset.references)
     read = experiment.n_queries - 1  # playback begins with the first generated token
-    view = View(stage="weights", site=preset.site, head=preset.head, query=preset.query, step=read)
-    return Document(experiment, view, preset.title, preset.description)
+    here = {"site": preset.site, "head": preset.head, "query": preset.query, "step": read}
+    view = View(stage="weights", projection="pair", **here)  # type: ignore[arg-type]
+    shown = Document(experiment, view, preset.title, preset.description)
+    return replace(shown, view=replace(view, picture=first_picture(shown)))

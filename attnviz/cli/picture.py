@@ -14,14 +14,14 @@ from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.core.levels import RANGES
 from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.figures.figure import kind_of
-from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, OF_WORDS, PAIRS
 from attnviz.figures.options import OPTIONS, Option
 from attnviz.figures.style import NARROW_MM, Style
 from attnviz.i18n import _
 from attnviz.model.io.titles import as_shown
 from attnviz.model.projections import PROJECTION_BY_ID
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import DRAWN, Cell, Quantity, Ranges, View
+from attnviz.model.spec.view import DRAWN, Cell, Quantity, View
 
 
 def add_style(command: ArgumentParser, rows: Sequence[Option] = OPTIONS) -> None:
@@ -79,11 +79,11 @@ OF_THE_PICTURE = (
     Condition("--site", "--kind", _kinds("site"), but=("all",)),
     Condition("--site", "--kind", ("sites",), of=("all",)),
     Condition("--head", "--kind", _kinds("head"), but=("all",)),
-    Condition("--head", "--kind", ("stage", "heads", "lines"), of=("all",)),
+    Condition("--head", "--kind", ("stage", "heads", *OF_WORDS), of=("all",)),
     Condition("--as", "--kind", _kinds("orientation"), of=("map",)),
     Condition("--as", "--kind", ("stage",), of=("mean",)),
     Condition("--as", "--head", of=("mean",), is_barred=True),
-    Condition("--as", "--kind", ("lines",), of=("lines",)),
+    *(Condition("--as", "--kind", (kind,), of=(kind,)) for kind in OF_WORDS),
     Condition("--query", "--kind", _kinds("query"), but=("all",)),
     Condition("--query", "--kind", ("lines",), of=("all",)),
     Condition("--key", "--kind", PAIRS),
@@ -113,7 +113,7 @@ def add_picture(command: ArgumentParser) -> None:
         "--as",
         dest="picture",
         choices=DRAWN,
-        help=_("the view of weights: a map, the map of the heads' mean, or lines between tokens"),
+        help=_("the view of weights: a map, the map of the heads' mean, lines between tokens, or arcs"),
     )
     query = _("one query, 0 the first; with lines also all (default: the view's)")
     command.add_argument("--query", metavar="N|all", help=query)
@@ -197,9 +197,11 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     if options.orientation is not None:
         view = replace(view, orientation=options.orientation)
     if options.range is not None:
-        view = replace(view, ranges=Ranges.of_all(options.range))
+        view = view.ranged(options.range)
     if options.picture is not None:
         view = replace(view, picture=options.picture)
+    elif view.picture == "arcs":  # a document opens with them; a command draws them by name
+        view = replace(view, picture="map")
     if options.query is not None:
         view = _with_query(view, options.query)
     if options.step is not None:

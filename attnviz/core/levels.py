@@ -273,13 +273,36 @@ RANGE_BY_ID = {row.id: row for row in RANGES}
 LONG = 32
 """Columns from which a map is too long for numbers, so that its colours alone must tell."""
 _SAMPLE = 256
-_SINK, _FAINT, _BRIGHT, _FEW = 0.4, 0.3, 0.05, 0.03
+_FAINT, _BRIGHT, _FEW = 0.3, 0.05, 0.03
+SINK = 0.3
+"""Mean share of a row above which the first token is a sink."""
+_TIMES_EVEN = 2.0
+"""Times an even share that a sink takes at least: of three keys, each has more than `SINK`."""
+
+
+def is_sink(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> bool:
+    """True if the first token takes more than `SINK` of each row of `weights` (rows, columns) on average, and
+    more than twice what it had if each row were shared evenly among its visible keys.
+
+    The first row is left out: under a causal mask it has one key. Of many rows, `_SAMPLE` are read.
+    """
+    rows, columns = weights.shape
+    if rows < 2 or columns < 2:
+        return False
+    part = slice(1, None, max(1, rows // _SAMPLE))
+    first = np.nan_to_num(taken(part_of(weights, slice(None), slice(0, 1)), part).astype(np.float64))
+    hidden = None if blocked is None else blocked[part]
+    share = float((first if hidden is None else np.where(hidden[:, :1], 0.0, first)).mean())
+    if share <= SINK:
+        return False
+    n_seen = columns if hidden is None else columns - np.count_nonzero(hidden, axis=1)
+    return share > _TIMES_EVEN * float((1.0 / np.maximum(1, n_seen)).mean())
 
 
 def better_range(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> str:
     """Id of the range that tells more of `weights` (rows, columns) than their largest value does, or "".
 
-    - "without_first" if the first token takes more than two fifths of the rows on average;
+    - "without_first" if the first token is a sink (see `is_sink`);
     - "row" if the largest weight of a typical row is less than a third of the largest of all;
     - "log" if fewer than 3 % of the visible cells exceed a twentieth of the largest.
 
@@ -295,7 +318,7 @@ def better_range(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> str:
     largest = float(shown.max(initial=0.0))
     if largest <= 0:
         return ""
-    if float(shown[:, 0].mean()) > _SINK:
+    if is_sink(weights, blocked):
         return "without_first"
     whole = max(largest, float(np.nanmax(weights[0], initial=0.0)))
     if float(np.median(shown.max(axis=1))) < _FAINT * whole:

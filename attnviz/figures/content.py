@@ -19,7 +19,8 @@ from attnviz.core.text import elide, visible
 from attnviz.errors import FieldError, among, must_be
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
-from attnviz.model.ranges import range_ends, range_name
+from attnviz.model.links import LINED
+from attnviz.model.ranges import bar_name, range_ends, range_name, shown_range
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.view import View, shown_head
@@ -85,7 +86,7 @@ class Scale:
 
     def named(self, quantity: str) -> str:
         """Name of the colour bar: the quantity and the range."""
-        return f"{quantity} · {self.range_name or _(RANGE_BY_ID[self.range_id].label)}"
+        return bar_name(quantity, self.range_id, self.range_name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,8 @@ class Map:
     """One matrix as drawn, (down, across). `sums` go beside the rows, or below if `sums_below`.
 
     `later` are the blocked cells that are not generated yet, `edited` those set by hand; `covered` ones hide
-    their numbers, and so do the sums of their rows.
+    their numbers, and so do the sums of their rows. With `is_first_off` the cells of the first key have no
+    colours, but bars of their shares.
     """
 
     title: str
@@ -106,13 +108,28 @@ class Map:
     later: NDArray[np.bool_] | None = None
     edited: frozenset[tuple[int, int]] = frozenset()
     covered: frozenset[tuple[int, int]] = frozenset()
+    is_first_off: bool = False
+
+    @property
+    def shares(self) -> list[tuple[int, int, float]]:
+        """(down, across, share) of the cells of a first key that is left out."""
+        if not self.is_first_off:
+            return []
+        blocked = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked
+        key = (slice(0, 1), slice(None)) if self.sums_below else (slice(None), slice(0, 1))
+        found = zip(
+            np.argwhere(~blocked[key]).tolist(), self.values[key][~blocked[key]].tolist(), strict=True
+        )
+        return [(*cell, share) for cell, share in found if tuple(cell) not in self.covered]
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """Cells without a number to show, (down, across): blocked or covered."""
+        """Cells without a number to show in their colour, (down, across): blocked, covered or left out."""
         hidden = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked.copy()
         for cell in self.covered:
             hidden[cell] = True
+        if self.is_first_off:
+            hidden[(0 if self.sums_below else slice(None), slice(None) if self.sums_below else 0)] = True
         return hidden
 
     @property
@@ -216,11 +233,12 @@ def mean_content(
 ) -> Content:
     """Content of the figure of the mean of the heads of `stage`."""
     row, turned = STAGE_BY_ID[stage], view.orientation == "queries_as_columns"
-    ends = mean_ends(site, stage, view.range_of(stage))
+    range_id = shown_range(site, view, stage, is_mean=True)
+    ends = mean_ends(site, stage, range_id)
     low, high = ends if shared is None else shared.widened(stage, ends)
     one = content(site, view, stage, None, shades)
-    named = range_name(stage, view.range_of(stage), is_mean=True)
-    scale = replace(one.scale, low=low, high=high, range_name=named)
+    named = range_name(stage, range_id, is_mean=True)
+    scale = replace(one.scale, range_id=range_id, low=low, high=high, range_name=named)
     return replace(
         one,
         title=_("{stage} · mean of {count} heads").format(stage=_(row.title), count=site.shape(stage)[0]),
@@ -249,7 +267,9 @@ def _scale(
     site: SiteTrace, view: View, stage: Stage, heads: tuple[int, ...], shared: SharedEnds | None
 ) -> Scale:
     range_id: str = view.range_of(stage.id)
-    if range_id == "head" and len(heads) > 1:
+    if len(heads) == 1:
+        range_id = shown_range(site, view, stage.id, heads[0])
+    elif range_id == "head":
         range_id = "global"  # one colour bar for all
     ends = range_ends(site, stage.id, range_id, heads)
     low, high = ends if shared is None else shared.widened(stage.id, ends)
@@ -279,6 +299,7 @@ def _map(
         sums_below=turned,
         later=later.T if turned and later is not None else later,
         edited=frozenset(cell[::-1] for cell in edited) if turned else edited,
+        is_first_off=RANGE_BY_ID[scale.range_id].skips_first and stage.id in LINED and not scale.signed,
     )
 
 

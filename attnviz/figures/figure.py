@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from attnviz.errors import FieldError, Message, among, listed, must_be
 from attnviz.figures.content import Head
 from attnviz.figures.fonts import drawing
-from attnviz.figures.kinds.table import KIND_BY_ID
+from attnviz.figures.kinds.table import KIND_BY_ID, OF_WORDS
 from attnviz.figures.report import Report
 from attnviz.figures.sheet import fonts_checks, sheet_of
 from attnviz.figures.style import Style
@@ -35,14 +35,15 @@ def render(
     caption: str = "",
     style: Style | None = None,
 ) -> Figure:
-    """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers; or as lines.
+    """Draw one stage as a heat map with token labels, colour bar and, where they fit, numbers; or as lines or
+    arcs.
 
     `view` determines colour range and orientation, and the site, stage and head where they are None. `head`
     counts from 0 (key/value heads for their stages); "all" draws every head, small, on one colour scale.
     `site` is the name of one attention; "all" draws one head of all of them side by side, with their numbers
     of pairs, for a stage of queries and keys. `theme` is "light" or "dark". `picture` is "map", "mean" (the
-    mean of the heads as a map) or "lines" between words, which weights of one attention have; None: the one
-    of the view, where the stage has it.
+    mean of the heads as a map), "lines" between words or "arcs" over the sentence from the query of the
+    view, which weights of one attention have; None: the one of the view, where the stage has it.
     `caption` is written below, without its links. `style` has all further options, its theme included.
 
     Returns a `matplotlib.figure.Figure` of one axes, whose unit is a point. Write it with
@@ -91,28 +92,29 @@ def reported(kind: str, subject: Subject, style: Style) -> tuple[Figure, Report]
 
 
 def kind_of(subject: Subject, picture: str | None = None) -> str:
-    """Id of the kind that site, head and picture ask for: all attentions, lines or maps.
+    """Id of the kind that site, head and picture ask for: all attentions, lines, arcs or maps.
 
     Raises `ValueError` for another picture, and for a combination that has none.
     """
     if subject.site == ALL_SITES:
-        if picture == "lines":
+        if picture in OF_WORDS:
             raise FieldError("picture", picture, must_be("map for all attentions"))
         if subject.head == "all":
             raise FieldError("head", subject.head, must_be("one head for all attentions"))
         return "sites"
-    return "lines" if _as_lines(subject, picture) else "stage"
+    wanted = _wanted(subject, picture)
+    return wanted if wanted in OF_WORDS else "stage"
 
 
-def _as_lines(subject: Subject, picture: str | None) -> bool:
-    """True if `picture`, or else the view, asks for lines. Raises `ValueError` for another picture."""
+def _wanted(subject: Subject, picture: str | None) -> str:
+    """`picture`, or else that of the view where the stage has it. Raises `ValueError` for another picture."""
     if picture is None:
-        is_value = subject.shown_site.quantity == "value"
-        return is_value and subject.view.picture == "lines" and subject.shown_stage in LINED
+        has_lines = subject.shown_site.quantity == "value" and subject.shown_stage in LINED
+        return subject.view.picture if has_lines else "map"
     if picture not in DRAWN:
         raise FieldError("picture", picture, among(DRAWN))
     if picture == "mean" and subject.shown_stage not in LINED:
         raise FieldError(
             "picture", picture, must_be("map for a stage other than {stages}", stages=listed(LINED))
         )
-    return picture == "lines"
+    return picture

@@ -32,6 +32,8 @@ PICTURE_PPI = 200
 SQUARE_EM = 0.6
 """Width of a character of the number font, in ems."""
 LEAST_NUMBER, MOST_NUMBER = 5.0, 9.0
+_UNDER_NUMBER = 0.35
+"""Opacity of the bar of a share under its number."""
 
 
 def draw(axes: Any, plan: Plan, shades: Shades) -> None:
@@ -123,7 +125,7 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
     from matplotlib.patches import Rectangle
 
     x, y, plot_w, plot_h = rect
-    if one.blocked is not None and one.blocked.any():
+    if one.is_first_off or (one.blocked is not None and one.blocked.any()):
         marks.hatch(axes, rect, shades)
     if one.later is not None:
         marks.blank(axes, _slabs(one.later, x, y, sheet), shades)
@@ -134,6 +136,7 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
         )
     else:
         _draw_cells(axes, content, one, x, y, sheet, shades)
+    _draw_shares(axes, one, x, y, sheet, shades)
     for down, across in one.covered:
         cell = x + across * sheet.cell_w, y + down * sheet.cell_h, sheet.cell_w, sheet.cell_h
         marks.question(axes, cell, shades)
@@ -143,6 +146,28 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
     axes.add_patch(
         Rectangle((x, y), plot_w, plot_h, fill=False, edgecolor=shades.line, linewidth=0.6, zorder=3)
     )
+
+
+def _draw_shares(axes: Any, one: Map, x: float, y: float, sheet: Cells, shades: Shades) -> None:
+    """The shares of a first key that is left out: grey bars, and their numbers where the others have some."""
+    from matplotlib.patches import Rectangle
+
+    w, h, shares = sheet.cell_w, sheet.cell_h, one.shares
+    fitting = cell_numbers(one, w, h) if shares else None
+    for down, across, share in shares:
+        part = min(1.0, max(0.0, share))
+        left, top = x + across * w, y + down * h
+        size = (w, h * part) if one.sums_below else (w * part, h)
+        corner = (left, top + h - size[1]) if one.sums_below else (left, top)
+        bar_alpha = 1.0 if fitting is None else _UNDER_NUMBER
+        axes.add_patch(
+            Rectangle(corner, *size, facecolor=shades.muted, alpha=bar_alpha, linewidth=0, zorder=2)
+        )
+        if fitting is not None:
+            digits, points = fitting
+            font, said = number_font(points), number(share, digits)
+            at = left + w / 2, middle(top + h / 2, font)
+            axes.text(*at, said, font=font, color=shades.ink, ha="center", zorder=4, parse_math=False)
 
 
 def _slabs(mask: NDArray[np.bool_], x: float, y: float, sheet: Cells) -> list[marks.Rect]:
@@ -209,7 +234,8 @@ def _draw_numbers(
 def picture(one: Map, kind: Kind, cell: float, shades: Shades) -> NDArray[np.uint8]:
     """A map as RGBA bytes, masked cells transparent; cells are `cell` points large."""
     positions, is_infinite = one.positions, by_rows(np.isinf, one.values)
-    blocked = None if one.blocked is None and not one.covered else one.hidden
+    is_whole = one.blocked is None and not one.covered and not one.is_first_off
+    blocked = None if is_whole else one.hidden
     step = -(-max(positions.shape) // MOST_CELLS)
     if step > 1:
         is_finite = by_rows(np.isfinite, one.values)

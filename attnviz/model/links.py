@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from attnviz.core.matrix import taken
 from attnviz.model.spec.view import View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, of_phase
-from attnviz.model.trace import SiteTrace
+from attnviz.model.trace import SiteTrace, Trace
 
 LINED = tuple(stage for stage in of_phase("weights") if STAGE_BY_ID[stage].has_sums)
 """Stages that can be drawn as lines: shares that each query gives to the keys."""
@@ -111,6 +111,35 @@ def word_lines(site: SiteTrace, view: View, stage: str, heads: tuple[int, ...] =
     n_queries, n_keys = site.shape(stage)[-2:]
     is_all = view.lines.queries == "all" and n_queries * n_keys <= MOST_CELLS
     return WordLines(site, stage, heads, None if is_all else min(view.query, n_queries - 1))
+
+
+MOST_HEADS = 16
+"""Heads of a model up to which the rows of all of them stand below each other; of more, those of one site."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeadRow:
+    """The weights that one query gives in one head, (keys,)."""
+
+    site: str
+    head: int
+    weights: NDArray[np.float64]
+
+
+def head_rows(trace: Trace, here: SiteTrace, stage: str, query: int) -> tuple[HeadRow, ...]:
+    """The row of a query in every head of the attentions of the same tokens; past `MOST_HEADS`, of `here`."""
+    places = here.labels("query"), here.labels("key")
+    sites = [trace.site(name) for name in trace.sites]
+    alike = [site for site in sites if (site.labels("query"), site.labels("key")) == places]
+    if sum(site.shape(site.raw_map)[0] for site in alike) > MOST_HEADS:
+        alike = [here]
+    rows = slice(query, query + 1)
+    return tuple(
+        HeadRow(site.name, head, np.nan_to_num(site.window(shown, head, rows)[0].astype(np.float64)))
+        for site in alike
+        for shown in (stage if stage in site.stages else site.raw_map,)
+        for head in range(site.shape(shown)[0])
+    )
 
 
 def _least(windows: list[NDArray[np.float64]], least: float) -> float:

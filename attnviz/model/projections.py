@@ -31,7 +31,7 @@ class ProjectionRow:
 PROJECTIONS: tuple[ProjectionRow, ...] = (
     ProjectionRow(
         "features",
-        N_("features"),
+        N_("two features"),
         N_("Draws two features; tips can be dragged"),
         N_("keep {share} of the squared length"),
         lambda vectors, dims, pair: feature_plane(vectors.shape[1], *dims),
@@ -45,7 +45,7 @@ PROJECTIONS: tuple[ProjectionRow, ...] = (
     ),
     ProjectionRow(
         "pair",
-        N_("exact"),
+        N_("plane of the pair"),
         N_("Draws the plane of the two vectors in focus, which keeps their dot product, lengths and angle"),
         N_("{first} · {second} is exact; all arrows keep {share} of their squared length."),
         lambda vectors, dims, pair: pair_plane(*pair),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.levels import Ends, better_range, levels
+from attnviz.core.levels import RANGE_BY_ID, Ends, better_range, is_sink, levels
 from attnviz.core.matrix import AnyMatrix
 from attnviz.i18n import _
+from attnviz.model.links import LINED
+from attnviz.model.spec.view import Range, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
@@ -25,11 +29,74 @@ def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...
     return min(low for low, _high in ends), max(high for _low, high in ends)
 
 
+def shown_range(
+    site: SiteTrace, view: View, stage: str, head: int | None = None, *, is_mean: bool = False
+) -> Range:
+    """The colour range of a head of a stage, or of the mean of the heads: that of the view, or without the
+    first token. `head` None is the one that the view shows.
+
+    The first token is left out where the view says so for the head. Where it says nothing and the range is
+    that of one head, a sink is left out: the first column would leave no colours to the others.
+    """
+    chosen = view.range_of(stage)
+    if not has_first(site, stage):
+        return chosen
+    head = shown_head(site.experiment, view, stage) if head is None else head
+    by_hand = view.first_token(site.name, head)
+    if by_hand is None:
+        is_left_out = chosen == "head" and takes_most(site, stage, None if is_mean else head)
+        return "without_first" if is_left_out else chosen
+    if by_hand:
+        return "without_first"
+    return "head" if chosen == "without_first" else chosen
+
+
+def why_no_first(site: SiteTrace, stage: str) -> str | None:
+    """Why the first token cannot be left out of the colours of a stage; None if it can."""
+    row = STAGE_BY_ID[stage]
+    if site.shape(stage)[-2:][row.token_axis] > 1:
+        return None
+    return _("The stage has one token only.")
+
+
+def with_first(site: SiteTrace, view: View, stage: str, is_off: bool) -> dict[str, Any]:
+    """The fields of a view in which the first token of the shown head is out of the colours, or in them.
+
+    Of weights it is remembered by head; of other numbers it is the range of their kind.
+    """
+    if has_first(site, stage):
+        head = shown_head(site.experiment, view, stage)
+        return {"first_tokens": view.with_first_token(site.name, head, is_off)}
+    return {"ranges": view.with_range(stage, "without_first" if is_off else "head")}
+
+
+def has_first(site: SiteTrace, stage: str) -> bool:
+    """True for weights of two keys or more, which can be coloured without those of the first token."""
+    return stage in LINED and site.quantity == "value" and site.shape(stage)[-1] > 1
+
+
+def takes_most(site: SiteTrace, stage: str, head: int | None) -> bool:
+    """True if the first token is a sink of a head of weights, or (None) of the mean of the heads."""
+    if head is None:
+        return is_sink(site.mean(stage), site.hatched(stage, None))
+    return is_sink(site.matrix(stage, head), site.hatched(stage, head))
+
+
 def range_name(stage: str, range_id: str, *, is_mean: bool = False) -> str:
     """Name of a range whose own name speaks of heads that are not drawn; empty for the others."""
     if not STAGE_BY_ID[stage].per_head:
         return _("This map") if range_id in ("head", "global") else ""
     return _("Mean of the heads") if is_mean and range_id == "head" else ""
+
+
+def bar_name(quantity: str, range_id: str, of_range: str = "") -> str:
+    """Name of a colour bar: the quantity, and its range unless that is the usual one, of the shown map.
+
+    `of_range` is the name of the range where its own speaks of heads that are not drawn.
+    """
+    if range_id == "head" and quantity:
+        return quantity
+    return " · ".join(filter(None, (quantity, of_range or _(RANGE_BY_ID[range_id].label))))
 
 
 def overview_ends(site: SiteTrace, stage: str, range_id: str, head: int) -> Ends:

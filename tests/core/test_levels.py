@@ -7,7 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from attnviz.core.levels import LONG, RANGE_BY_ID, RANGES, better_range, levels, normalise, row_levels
+from attnviz.core.levels import (
+    LONG,
+    RANGE_BY_ID,
+    RANGES,
+    better_range,
+    is_sink,
+    levels,
+    normalise,
+    row_levels,
+)
 
 WEIGHTS = np.array([[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.1, 0.2, 0.5]])
 SCORES = np.array([[-4.0, 2.0], [1.0, 0.0]])
@@ -190,3 +199,18 @@ def test_short_maps_and_maps_without_weight_need_none() -> None:
     assert better_range(causal(SINK)[short, short], FUTURE[short, short]) == ""
     assert better_range(np.zeros((N, N)), None) == ""
     assert better_range(np.full((N, N), np.nan), None) == ""
+
+
+def test_a_sink_takes_over_three_tenths_and_twice_an_even_share() -> None:
+    assert is_sink(causal(SINK), FUTURE) and is_sink(causal(SINK), None)
+    assert not is_sink(causal(RANDOM), FUTURE)
+    for n in (1, 2, 3, 4, 8, 128):
+        even = causal(np.zeros((N, N)))[:n, :n]
+        assert not is_sink(even, FUTURE[:n, :n]), "the first of few tokens has much of an even share"
+    shares = np.full((10, 10), 0.0)
+    for share, expected in ((0.29, False), (0.31, True)):
+        shares[:] = (1 - share) / 9
+        shares[:, 0] = share
+        assert is_sink(shares, None) == expected
+    assert not is_sink(np.full((10, 10), np.nan), None)
+    assert not is_sink(np.ones((1, 8)), None) and not is_sink(np.ones((8, 1)), None)

@@ -78,7 +78,7 @@ def test_other_formats_are_written(format_id: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"picture": "bars"}, "picture must be one of 'map', 'mean', 'lines'; got 'bars'."),
+        ({"picture": "bars"}, "picture must be one of 'map', 'mean', 'lines', 'arcs'; got 'bars'."),
         ({"picture": "lines", "stage": "q"}, "map for a stage other than"),
         ({"picture": "lines", "site": "all"}, "map for all attentions"),
         ({"picture": "lines", "head": 9}, "head must be"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from desk import Answers, Desk, MakeDesk, Shared
+from documents import as_map
 from PySide6.QtCore import QSettings, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
@@ -76,7 +77,7 @@ def desks(qapp: QApplication, qtbot: QtBot, settings: Settings, *, is_whole: boo
     opened: list[Desk] = []
 
     def make(what: str | Document = "fluffy-blue-creature", *, inline: bool = True) -> Desk:
-        document = load_preset(what) if isinstance(what, str) else what
+        document = as_map(load_preset(what)) if isinstance(what, str) else what
         look.apply(qapp, settings)
         window = Window(document, settings, inline=inline)
         window.resize(SIZE)

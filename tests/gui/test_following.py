@@ -8,7 +8,6 @@ import pytest
 from desk import WAIT_MS, Desk, MakeDesk, count_color, picture
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QToolButton
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -26,6 +25,7 @@ from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.toggle import Toggle as Switch
 from attnviz.model.edit import edits
 from attnviz.model.spec.view import Cell
 
@@ -116,7 +116,7 @@ def test_the_heads_the_block_and_the_row_show_the_same_tokens(desk: Desk) -> Non
     n = len(tokens)
     for thumbnail in (desk.find(Thumbnail, f"head_{HEAD}"), block.diagram.box("weights")):
         assert thumbnail._shape == (n, n)
-    desk.find(QToolButton, "side_button").click()
+    desk.find(Switch, "side_button").click()
     bars = desk.find(Bars, "row_bars")
     newest = desk.store.shown_site.window("weights", HEAD)[-1]
     assert bars._values == pytest.approx(newest.tolist())
@@ -174,7 +174,7 @@ def test_panels_of_the_document_keep_its_tokens(desk: Desk) -> None:
 
 def test_the_bar_of_a_generated_key_changes_no_mask(desk: Desk) -> None:
     go_to(desk, STEP)
-    desk.find(QToolButton, "side_button").click()
+    desk.find(Switch, "side_button").click()
     bars = desk.find(Bars, "row_bars")
     bars.clicked.emit(STEP)
     assert desk.store.attention.masks == STORY.attention.masks and not desk.said()

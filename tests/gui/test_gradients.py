@@ -21,6 +21,7 @@ from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit import edits
 from attnviz.model.spec.view import Cell
 from attnviz.operations.terms import VALUE_DIGITS, digits
@@ -45,7 +46,7 @@ def test_the_button_shows_the_gradient_of_the_loss_and_takes_it_back(desk: Desk)
     wanted = attnviz.backward(DOCUMENT, "loss")
     bar = desk.find(QWidget, "gradient_quantity").parentWidget()
     assert bar is not None and bar.isHidden()
-    desk.find(QToolButton, "gradient_button").click()
+    desk.find(Toggle, "gradient_button").click()
     assert not bar.isHidden()
     np.testing.assert_allclose(shown(desk), wanted.site(SITE)["weights"][0], atol=1e-14)
     assert desk.map.content.signed and desk.map.content.row_sums is None

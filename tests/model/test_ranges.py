@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import small
+from msgspec.structs import replace
 
 import attnviz
+from attnviz.checkpoints.presets import load_preset
 from attnviz.core.levels import RANGES, Range
 from attnviz.figures.content import content
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.widgets.heat.stages import stage_content
-from attnviz.model.ranges import overview_ends, proposed_range, range_ends
+from attnviz.model.ranges import overview_ends, proposed_range, range_ends, shown_range
 from attnviz.model.spec.parts import Causal, Heads
 from attnviz.model.spec.view import Ranges, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
@@ -42,7 +44,8 @@ def test_map_thumbnail_and_figure_have_the_same_ends(row: Range, stage: str) -> 
     scale = content(SITE, view, stage, None, PALETTES[0]).scale
     assert drawn.levels == (scale.low, scale.high)
     of_one = not STAGE_BY_ID[stage].per_head and range_id in ("head", "global")
-    assert scale.named("x") == f"x · {'This map' if of_one else row.label}"
+    said = "" if range_id == "head" else f" · {'This map' if of_one else row.label}"
+    assert scale.named("x") == f"x{said}"
     if range_id != "global":
         assert overview_ends(SITE, stage, range_id, shown_head(SITE.experiment, view, stage)) == drawn.levels
 
@@ -50,3 +53,27 @@ def test_map_thumbnail_and_figure_have_the_same_ends(row: Range, stage: str) -> 
 def test_a_range_is_proposed_for_weights_alone() -> None:
     for stage in SITE.stages:
         assert proposed_range(SITE, stage, "head", 0) == ""
+
+
+def test_a_choice_by_hand_comes_before_the_sink_and_the_range_of_the_view() -> None:
+    """A sink is left out by itself in the range of one head; a range for all heads is taken as it is."""
+    site = attnviz.run(load_preset("stories-name").experiment).site("layers.2.self")
+    name = site.name
+    for range_id, by_hand, head, expected in (
+        ("head", None, 2, "without_first"),
+        ("head", None, 0, "head"),
+        ("head", False, 2, "head"),
+        ("head", True, 0, "without_first"),
+        ("row", None, 2, "row"),
+        ("row", True, 2, "without_first"),
+        ("without_first", None, 0, "without_first"),
+        ("without_first", False, 2, "head"),
+    ):
+        view = View(ranges=Ranges.of_all(range_id), head=head)  # type: ignore[arg-type]
+        if by_hand is not None:
+            view = replace(view, first_tokens=view.with_first_token(name, head, by_hand))
+        assert shown_range(site, view, "weights") == expected, (range_id, by_hand, head)
+        assert shown_range(site, view, "scores") == range_id, "scores have their range alone"
+    for row in RANGES:
+        explicit = View(head=2).ranged(row.id)  # type: ignore[arg-type]
+        assert shown_range(site, explicit, "weights") == row.id

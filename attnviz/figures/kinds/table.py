@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from attnviz.errors import InputError, Message
+from attnviz.figures.kinds.arcs import draw_arcs
 from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
 from attnviz.figures.kinds.cost import draw_cost
 from attnviz.figures.kinds.dials import draw_dials, why_no_dials
@@ -78,6 +79,7 @@ KINDS = (
     Kind("flow", N_("Attention flow"), _THROUGH, draw_flow, why_no_rollout, of_values=True),
     Kind("pipeline", N_("Whole pipeline"), ("site", "head", "orientation", "range", "grey"), draw_pipeline),
     Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE, "grey"), draw_lines, of_values=True),
+    Kind("arcs", N_("Arcs over a sentence"), ("stage", *_PLACE, "grey"), draw_arcs, of_values=True),
     Kind("plane", N_("Plane"), (*_PLACE, "grey"), draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),
@@ -106,6 +108,8 @@ KINDS = (
 )
 KIND_BY_ID = {row.id: row for row in KINDS}
 
+OF_WORDS = ("lines", "arcs")
+"""Pictures of weights between words, which a view can name too."""
 PAIRS = ("plane", "positions", "dials")
 """Pictures of a query with a key."""
 UNFOLLOWED = ("depth", "norms", "cost", "step")

@@ -58,6 +58,16 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("swap", N_("Swap A and B"), "edit", ("Ctrl+Shift+X",)),
     ActionRow("palette", N_("Command palette…"), "view", ("Ctrl+K",)),
     ActionRow("transpose", N_("Queries as columns"), "view", ("Ctrl+T",), "transpose", checkable=True),
+    *(
+        ActionRow(f"picture_{id_}", text, "", (key,), repeats=False, run="picture", argument=id_)
+        for key, id_, text in (
+            ("1", "arcs", N_("Show arcs")),
+            ("2", "map", N_("Show the map")),
+            ("3", "mean", N_("Show the mean of the heads")),
+            ("4", "lines", N_("Show all rows")),
+        )
+    ),
+    ActionRow("first_token", N_("Colours without the first token"), "", ("F",), repeats=False),
     ActionRow("next_head", N_("Next head"), "view", ("Ctrl+]",), separated=True),
     ActionRow("previous_head", N_("Previous head"), "view", ("Ctrl+[",)),
     ActionRow("next_stage", N_("Next stage"), "view", ("Ctrl+Right",)),

@@ -59,6 +59,9 @@ class Commands(QObject):
 
     def fill(self, bar: QMenuBar, extend: Callable[[str, QMenu], None]) -> None:
         """Add the menus to `bar`; `extend` adds entries outside `ACTIONS`, such as recent files."""
+        for row in ACTIONS:
+            if not row.menu:  # its keys need a widget that is visible
+                bar.window().addAction(self._actions[row.id])
         for id_, title in MENUS:
             menu = says(bar.addMenu(""), title, id=f"menu_{id_}")
             menu.aboutToShow.connect(self._dress)

@@ -9,7 +9,7 @@ from attnviz.core.alignment import ALIGNMENTS
 from attnviz.core.levels import RANGES
 from attnviz.core.text import elide, visible
 from attnviz.figures.kinds.sites import shared_heads, shared_stages
-from attnviz.figures.kinds.table import KINDS
+from attnviz.figures.kinds.table import KINDS, OF_WORDS
 from attnviz.figures.options import Control
 from attnviz.figures.sequences.sequence import FPS
 from attnviz.figures.subject import Subject
@@ -18,6 +18,7 @@ from attnviz.gui.panels.table import PANELS
 from attnviz.i18n import N_, _
 from attnviz.model.edit.sweep import swept_fields, usual_span
 from attnviz.model.links import LINED
+from attnviz.model.ranges import shown_range
 from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -85,7 +86,7 @@ def _stages(source: Source, at: At) -> Items:
     found = at.site.stages
     if at.export in ("sites", "layers"):
         found = shared_stages(source.trace)
-    elif at.export == "lines":
+    elif at.export in OF_WORDS:
         found = tuple(stage for stage in found if stage in LINED)
     return [(stage, _(STAGE_BY_ID[stage].title)) for stage in found]
 
@@ -99,7 +100,7 @@ def _heads(source: Source, at: At) -> Items:
     is_kv = has_stage and row.axes[0] == "kv_head"
     name = _("KV head {head}") if is_kv else _("head {head}")
     found = [(str(head), name.format(head=head + 1)) for head in range(count)]
-    return [*found, (ALL, _("all heads"))] if at.export == "lines" and count > 1 else found
+    return [*found, (ALL, _("all heads"))] if at.export in OF_WORDS and count > 1 else found
 
 
 def _head(source: Source, at: At) -> str:
@@ -148,7 +149,8 @@ def _pictures(source: Source, at: At) -> Items:
 
 
 def _picture(source: Source, at: At) -> str:
-    return "lines" if source.document.view.picture == "lines" and source.drawn is None else "stage"
+    picture = source.document.view.picture
+    return picture if picture in OF_WORDS and source.drawn is None else "stage"
 
 
 def _circuits(source: Source, at: At) -> Items:
@@ -220,7 +222,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         "range",
         N_("Range"),
         lambda source, at: [(row.id, _(row.label)) for row in RANGES],
-        lambda source, at: source.document.view.range_of(at.stage),
+        lambda source, at: shown_range(at.site, source.document.view, at.stage),
         flag="--range",
     ),
     ChoiceRow("digits", N_("Decimals"), control="text", hint=N_("all digits"), flag="--digits"),

@@ -14,7 +14,7 @@ from attnviz.checkpoints.stories import load
 from attnviz.core.progress import never_cancelled
 from attnviz.core.text import exposed, visible
 from attnviz.errors import InputError, Message
-from attnviz.figures.kinds.table import KIND_BY_ID, PAIRS, UNFOLLOWED
+from attnviz.figures.kinds.table import KIND_BY_ID, OF_WORDS, PAIRS, UNFOLLOWED
 from attnviz.figures.options import OPTIONS
 from attnviz.gui.export.choices import CHOICES, At
 from attnviz.gui.export.kinds.figure import CSV
@@ -258,7 +258,7 @@ def _picture(source: Source, row: Export, choice: Choice) -> Iterator[str]:
     is_stage = _drawn(row, choice) == "stage" and not choice.text("head")
     if is_stage and picture == "mean" and stage in LINED:
         yield from ("--as", "mean")
-    elif row.id == "stage" and picture == "lines":
+    elif row.id == "stage" and picture in OF_WORDS:
         yield from ("--kind", "stage")
 
 

@@ -18,7 +18,7 @@ from attnviz.figures.subject import Subject
 from attnviz.model.io.files import replace_file
 from attnviz.model.io.titles import as_shown
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Ranges, View
+from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Choice:
         if self.text("orientation"):
             fields["orientation"] = self.text("orientation")
         if self.text("range"):
-            fields["ranges"] = Ranges.of_all(self.text("range"))  # type: ignore[arg-type]
+            view = view.ranged(self.text("range"))  # type: ignore[arg-type]
         if self.text("query") == ALL:
             fields["lines"] = replace(view.lines, queries="all")
         elif self.text("query"):

@@ -18,8 +18,8 @@ from attnviz.i18n import _
 
 if TYPE_CHECKING:
     from attnviz.gui.commands.surface import Surface
-    from attnviz.gui.start.gallery import Picture, Pictures
     from attnviz.gui.start.page import StartPage
+    from attnviz.gui.start.pictures import ArcsPicture, Picture, Pictures
     from attnviz.model.io.presets import Preset
 
 
@@ -127,17 +127,17 @@ class Start(QObject):
 
     def _read_pictures(self) -> None:
         """Have the stored pictures read; the others are computed one after the other, behind other work."""
-        from attnviz.gui.start.gallery import Pictures
+        from attnviz.gui.start.pictures import Pictures
 
         assert self.page is not None
         pictures = Pictures(picture_folder())
         missing = [card.preset for card in self.page.gallery.cards if not card.has_picture]
 
-        def job(token: CancelToken) -> dict[str, Picture]:
+        def job(token: CancelToken) -> dict[str, Picture | ArcsPicture]:
             stored = {preset.id: pictures.stored(preset) for preset in missing}
             return {id_: picture for id_, picture in stored.items() if picture is not None}
 
-        def done(stored: dict[str, Picture]) -> None:
+        def done(stored: dict[str, Picture | ArcsPicture]) -> None:
             self._show_pictures(stored)
             self._make_next(pictures, [preset for preset in missing if preset.id not in stored])
 
@@ -150,10 +150,10 @@ class Start(QObject):
             return
         preset, *rest = missing
 
-        def job(token: CancelToken) -> Picture:
+        def job(token: CancelToken) -> Picture | ArcsPicture:
             return pictures.made(preset, token.check)
 
-        def done(picture: Picture) -> None:
+        def done(picture: Picture | ArcsPicture) -> None:
             self._show_pictures({preset.id: picture})
             self._make_next(pictures, rest)
 
@@ -165,7 +165,7 @@ class Start(QObject):
 
         self._services.schedulers.answers.submit(job, done, failed, key="pictures")
 
-    def _show_pictures(self, pictures: dict[str, Picture]) -> None:
+    def _show_pictures(self, pictures: dict[str, Picture | ArcsPicture]) -> None:
         for card in self.page.gallery.cards if self.page is not None else ():
             if card.preset.id in pictures:
                 card.set_picture(pictures[card.preset.id])

@@ -102,11 +102,17 @@ _BEND = 0.4
 _MUTED_BELOW = 0.1
 
 
-def draw_links(painter: QPainter, places: Columns, several: tuple[Links, ...]) -> None:
-    """Lines in the hue of their head; opacity and width grow with the weight, to full ones at the largest."""
+def draw_links(
+    painter: QPainter, places: Columns, several: tuple[Links, ...], first: QColor | None = None
+) -> None:
+    """Lines in the hue of their head; opacity and width grow with the weight, to full ones at the largest.
+
+    `first` is the colour of thin lines to the first key, whose weights are left out; None: they count.
+    """
+    if first is not None:
+        _draw_first(painter, places, several, first)
+        several = tuple(links.part(links.keys > 0) for links in several)
     largest = max((float(links.weights.max(initial=0.0)) for links in several), default=0.0) or 1.0
-    left, right = places.left + PAD, places.right - PAD
-    bend = QPointF((right - left) * _BEND, 0)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for links in several:
         color = QColor(head_color(links.head))
@@ -115,10 +121,25 @@ def draw_links(painter: QPainter, places: Columns, several: tuple[Links, ...]) -
             strength = weight / largest
             color.setAlphaF(max(_LEAST_ALPHA, strength))
             painter.setPen(QPen(color, max(1.0, _THICK * strength)))  # wider than 1 is slow
-            start, end = QPointF(left, places.y(query)), QPointF(right, places.y(key))
-            path = QPainterPath(start)
-            path.cubicTo(start + bend, end - bend, end)
-            painter.drawPath(path)
+            painter.drawPath(_link(places, query, key))
+
+
+def _link(places: Columns, query: int, key: int) -> QPainterPath:
+    """The curve from a left word to a right one."""
+    left, right = places.left + PAD, places.right - PAD
+    bend = QPointF((right - left) * _BEND, 0)
+    start, end = QPointF(left, places.y(query)), QPointF(right, places.y(key))
+    path = QPainterPath(start)
+    path.cubicTo(start + bend, end - bend, end)
+    return path
+
+
+def _draw_first(painter: QPainter, places: Columns, several: tuple[Links, ...], color: QColor) -> None:
+    """Dashed lines to the first key, all alike."""
+    painter.setPen(QPen(color, 1.0, Qt.PenStyle.DashLine))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for query in sorted({*(query for links in several for query in links.queries[links.keys == 0].tolist())}):
+        painter.drawPath(_link(places, query, 0))
 
 
 def draw_headings(painter: QPainter, places: Columns, names: tuple[str, str, str], theme: Theme) -> None:
@@ -225,6 +246,7 @@ class WordLinesView(Control):
         self._chosen = (0, -1)
         self._hovered = NOTHING
         self._widest = 0.0
+        self._is_first_off = False
         self._base: QPixmap | None = None
         self._based_on = (QRect(), 0.0)
 
@@ -255,8 +277,12 @@ class WordLinesView(Control):
         count = 1 if lines is None else max(len(lines.queries), len(lines.keys))
         return columns(QSizeF(self.size()), count, self._widest)
 
-    def set_lines(self, lines: WordLines, title: str) -> None:
-        """Show the lines of another attention, head or query; `title` is read by screen readers."""
+    def set_lines(self, lines: WordLines, title: str, *, is_first_off: bool = False) -> None:
+        """Show the lines of another attention, head or query; `title` is read by screen readers.
+
+        With `is_first_off`, lines to the first key are not in proportion to the others.
+        """
+        self._is_first_off = is_first_off
         self._lines, self._links, self._base = lines, lines.links(), None
         self._widest = widest_word(lines.keys)
         if self._hovered[0] >= len(lines.queries) or self._hovered[1] >= len(lines.keys):
@@ -318,7 +344,7 @@ class WordLinesView(Control):
         """All lines from a kept picture, faint if some stand out, which come on top."""
         lit = self.lit_links()
         if is_vector(painter):
-            draw_links(painter, self.columns, lit)
+            draw_links(painter, self.columns, lit, self._first)
             return
         is_all = self._lines is not None and self._lines.query is None
         if is_all:
@@ -326,7 +352,12 @@ class WordLinesView(Control):
             painter.drawPixmap(self._in_sight().topLeft(), self._picture(device_scale(painter)))
             painter.setOpacity(1.0)
         if not is_all or lit is not self._links:
-            draw_links(painter, self.columns, lit)
+            draw_links(painter, self.columns, lit, self._first)
+
+    @property
+    def _first(self) -> QColor | None:
+        """The colour of lines to a first key that is left out."""
+        return QColor(self._theme.hatch) if self._is_first_off else None
 
     def _picture(self, ratio: float) -> QPixmap:
         """The lines in sight as pixels, painted when first needed: hovering paints few on top."""
@@ -339,7 +370,7 @@ class WordLinesView(Control):
             painter = QPainter(self._base)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.translate(-area.topLeft())
-            draw_links(painter, self.columns, self._links)
+            draw_links(painter, self.columns, self._links, self._first)
             painter.end()
         return self._base
 
@@ -357,10 +388,13 @@ class WordLinesView(Control):
             text, is_bold = lines.queries[index], index == self.query
             draw_word(painter, places, index, Word(text, theme.query, True, is_bold, gives[index]), hue)
         weights, hidden = lines.given(self.query).mean(axis=0), lines.hidden(self.query)
-        gets = _shares(weights)
+        counted = weights.copy()
+        counted[:1] *= not self._is_first_off
+        gets = _shares(counted)
         for index in self._shown_rows(len(lines.keys)):
             text, is_bold = lines.keys[index], index == self.key
-            color = theme.muted if hidden[index] else theme.key
+            is_off = hidden[index] or (index == 0 and self._is_first_off)
+            color = theme.muted if is_off else theme.key
             draw_word(painter, places, index, Word(text, color, False, is_bold, gets[index]), hue)
             if not hidden[index]:
                 draw_number(painter, places, index, float(weights[index]), theme)

@@ -1,4 +1,7 @@
-"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`.
+
+Over 500 lines because each command of the window is a slot of one object.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from attnviz.gui.panels.compare.compare import ComparePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
+    from attnviz.gui.panels.stage.stage import StageViewPanel
 
 
 class Handlers(QObject):
@@ -230,6 +234,18 @@ class Handlers(QObject):
         self._store.look(orientation="queries_as_columns" if checked else "queries_as_rows")
 
     @Slot()
+    def on_picture(self) -> None:
+        stage = self._stage()
+        if stage is not None:
+            stage.show_picture(_sender(self).data())
+
+    @Slot()
+    def on_first_token(self) -> None:
+        stage = self._stage()
+        if stage is not None:
+            stage.switch_first()
+
+    @Slot()
     def on_next_head(self) -> None:
         step_head(self._store, 1)
 
@@ -273,10 +289,15 @@ class Handlers(QObject):
 
     def _step_word(self, step: int) -> bool:
         """Lock what the next word of the caption, or the one before, refers to; False without one."""
+        stage = self._stage()
+        return stage is not None and stage.step_caption(step)
+
+    def _stage(self) -> StageViewPanel | None:
+        """The panel of the large view."""
         from attnviz.gui.panels.stage.stage import StageViewPanel
 
         stage = self._surface.panels.get("stage")
-        return isinstance(stage, StageViewPanel) and stage.step_caption(step)
+        return stage if isinstance(stage, StageViewPanel) else None
 
     @Slot()
     def on_free(self) -> None:

@@ -14,11 +14,12 @@ from itertools import islice
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from attnviz.errors import FieldError, InputError, Message, among, missing, must_be, quoted
 from attnviz.i18n import N_
 from attnviz.model.errors.conversion import field_error
+from attnviz.model.first_picture import first_picture
 from attnviz.model.io.migrations import MIGRATIONS, migrated, path_before
 from attnviz.model.spec.arrays import WHERE, Matrix
 from attnviz.model.spec.document import Document
@@ -139,7 +140,10 @@ def document_from(
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
-    return Document(file.experiment, file.view, file.title, file.caption, file.claims, file.image)
+    document = Document(file.experiment, file.view, file.title, file.caption, file.claims, file.image)
+    if "picture" in data.get("view", ()):
+        return document
+    return structs.replace(document, view=structs.replace(file.view, picture=first_picture(document)))
 
 
 def _weights(link: Any, linked: Linked) -> Mapping[str, Matrix]:

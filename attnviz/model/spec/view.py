@@ -17,11 +17,12 @@ from attnviz.model.stages import STAGE_BY_ID
 Count = Annotated[int, Meta(ge=0, le=2**24)]
 """A place in a document: past the ends of all that a window can show, and far below what its pixels count."""
 Orientation = Literal["queries_as_rows", "queries_as_columns"]
-Picture = Literal["map", "mean", "lines", "patches"]
-DRAWN: tuple[Picture, ...] = ("map", "mean", "lines")
+Picture = Literal["map", "mean", "lines", "arcs", "patches"]
+DRAWN: tuple[Picture, ...] = ("map", "mean", "lines", "arcs")
 """The pictures that figures have."""
 Projection = Literal["features", "principal", "pair"]
 Quantity = Literal["value", "gradient", "product"]
+Part = Literal["formula", "entropy"]
 Frames = Literal[
     "none", "previous", "same", "induction", "reference", "near", "first", "distance", "entropy", "effect"
 ]
@@ -68,6 +69,16 @@ class Lines(Value, frozen=True):
     heads: Literal["one", "all"] = "one"
 
 
+class FirstToken(Value, frozen=True):
+    """A choice by hand for one head, or (None) for all others: whether its weights are coloured without those
+    of the first token.
+    """
+
+    head: Count | None
+    is_off: bool
+    site: str = ""
+
+
 class HeadGrid(Value, frozen=True):
     """The grid of all heads: what its frames show, the order of the heads of a layer, and, where the frames
     show the effect on a logit, its token (empty: the most probable next one) and what replaces a head.
@@ -84,12 +95,13 @@ class View(Value, frozen=True):
 
     `plane` are the two features drawn as the axes of the plane, unless `projection` is the principal plane or
     that of the pair in focus; `keys` the keys whose share of each row of weights is summed; `picture` draws
-    weights as a map, as the map of their `mean` over the heads, as `lines` between words, or on the `patches`
-    of the document's image; `locked` is the
-    cell under inspection, `site` the selected attention (empty: the main one). A value past the end of the
-    experiment (a head it does not have) is shown as the last one. `target` is the number whose gradient
-    `quantity` shows in place of the values: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss".
-    `grid` is the look of the grid of all heads.
+    weights as a map, as the map of their `mean` over the heads, as `lines` between words, as `arcs` over one
+    sentence, or on the `patches` of the document's image; `first_tokens` are the heads for which somebody
+    chose whether the first token is part of the colour scale. `locked` is the cell under inspection, `site`
+    the selected attention (empty: the main one). A value past the end of the experiment (a head it does not
+    have) is shown as the last one. `target` is the number whose gradient `quantity` shows in place of the
+    values: a cell such as "layers.0.self.weights[0, 2, 1]", or "loss". `grid` is the look of the grid of all
+    heads. `parts` are shown beside the map of a stage.
     """
 
     stage: str = "weights"
@@ -108,9 +120,12 @@ class View(Value, frozen=True):
     target: str | None = None
     quantity: Quantity = "value"
     grid: HeadGrid = HeadGrid()
+    first_tokens: tuple[FirstToken, ...] = ()
+    parts: tuple[Part, ...] = ("entropy",)
 
     def check(self) -> None:
         check_texts("view.site", (self.site,), LONGEST_NAME)
+        check_texts("view.first_tokens.site", tuple(one.site for one in self.first_tokens), LONGEST_NAME)
         check_texts("view.target", (self.target or "",), LONGEST_NAME)
         check_texts("view.grid.token", (self.grid.token,), LONGEST_TOKEN)
         require(self.stage in STAGE_BY_ID, "view.stage", self.stage, _A_STAGE)
@@ -128,6 +143,21 @@ class View(Value, frozen=True):
     def with_range(self, stage: str, range_id: Range) -> Ranges:
         """The colour ranges in which the kind of a stage has another one."""
         return replace(self.ranges, **{self._ranged(stage): range_id})
+
+    def first_token(self, site: str, head: int) -> bool | None:
+        """True if the first token of a head was left out by hand, False if it was put back, else None."""
+        chosen = {(one.site, one.head): one.is_off for one in self.first_tokens}
+        return chosen.get((site, head), chosen.get(("", None)))
+
+    def ranged(self, range_id: Range) -> View:
+        """The view with a range for every kind of stage and every head, which no sink changes."""
+        of_all = (FirstToken(None, range_id == "without_first"),)
+        return replace(self, ranges=Ranges.of_all(range_id), first_tokens=of_all)
+
+    def with_first_token(self, site: str, head: int, is_off: bool) -> tuple[FirstToken, ...]:
+        """The choices by hand with that of one head."""
+        others = (one for one in self.first_tokens if (one.site, one.head) != (site, head))
+        return *others, FirstToken(head, is_off, site)
 
     def _ranged(self, stage: str) -> str:
         """The field of `ranges` for the shown numbers of a stage."""

@@ -36,7 +36,8 @@ def document_of(scene: Scene, preset: Preset) -> Document:
     own = {path: value for code, path, value in scene.translated if code == here}
     for path, value in scene.changes:
         experiment = with_setting(experiment, name, path, own.get(path, value))
-    look = {"locked": None} | dict(scene.look)
+    # A step shows cells, unless it says otherwise.
+    look = {"locked": None, "picture": "map"} | dict(scene.look)
     view: View = replace(document.view, **look)
     if scene.lock:
         view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))

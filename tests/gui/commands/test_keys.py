@@ -25,7 +25,7 @@ from attnviz.gui.widgets.numbers.view import GridView
 from attnviz.gui.window.focus import CONTROLS, TEXTS
 from attnviz.gui.workspaces.table import WORKSPACES
 
-TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?"}
+TEXT_KEYS = {"Ctrl+Right", "Ctrl+Left", "Ctrl+Home", "Space", "?", *"1234F"}
 """Shortcuts that mean something to a line of text: a word further, its beginning, the blank, a character."""
 
 
@@ -234,3 +234,18 @@ def test_tab_goes_through_what_is_in_sight(desk: Desk) -> None:
         dock for dock in desk.window.docks.values() if dock.isVisible() and dock.visibleRegion().isEmpty()
     ]
     assert behind, "a panel behind a tab is what Tab passes"
+
+
+def test_four_keys_choose_the_picture_and_one_the_first_token(desk: Desk) -> None:
+    desk.store.look(locked=None, stage="weights")
+    for key, shown in (
+        (Qt.Key.Key_1, "arcs"),
+        (Qt.Key.Key_3, "mean"),
+        (Qt.Key.Key_4, "lines"),
+        (Qt.Key.Key_2, "map"),
+    ):
+        desk.press_key(key)
+        assert desk.store.document.view.picture == shown
+    for is_off in (True, False):
+        desk.press_key(Qt.Key.Key_F)
+        assert desk.map.content.is_first_off == is_off

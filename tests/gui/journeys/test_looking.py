@@ -8,13 +8,14 @@ from desk import Desk, MakeDesk, count_color, picture
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox, QLabel, QToolButton
+from PySide6.QtWidgets import QComboBox, QLabel
 
 import attnviz
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.explanation_page import ExplanationPage
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.pictures.bars import Bars
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.spec.view import Cell
 
 WIDE = QSize(2560, 1440)
@@ -126,7 +127,7 @@ def test_a_hovered_weight_lights_its_sources_in_every_panel(desk: Desk) -> None:
     assert picture(chips) != dark["chips"]
     assert picture(strip["q_rotated"]) != plain_q
     # Row of the selected query, as bars with the hovered key lit.
-    desk.click(desk.find(QToolButton, "side_button"))
+    desk.find(Toggle, "side_button").click()
     assert desk.find(QLabel, "row_title").text() == "ROW OF “creature”"
     assert heads[0].grab().toImage() != heads[1].grab().toImage()
 
@@ -199,7 +200,7 @@ def test_keys_step_through_stages_and_heads(desk: Desk) -> None:
 def test_a_bar_is_clicked_to_pad_its_key(desk: Desk) -> None:
     desk.open_side()
     desk.store.look(locked=None, query=3)
-    desk.click(desk.find(QToolButton, "side_button"))
+    desk.find(Toggle, "side_button").click()
     bars = desk.find(Bars, "row_bars")
     desk.click(bars, bars.row_rect(1).center())
     desk.settle()

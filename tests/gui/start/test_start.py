@@ -8,16 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import WAIT_MS, Answers, Desk, MakeDesk, color_in, picture
-from PySide6.QtCore import Qt
+from desk import WAIT_MS, Answers, Desk, MakeDesk, color_in, count_color, picture
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QLabel, QTabBar, QToolButton
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
+from attnviz.core.shades import head_color
+from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.start import start as start_module
-from attnviz.gui.start.gallery import Picture, Pictures, PresetCard, key_of, picture_of
+from attnviz.gui.start.gallery import PresetCard
 from attnviz.gui.start.page import EntryButton, StartPage
+from attnviz.gui.start.pictures import ArcsPicture, Picture, Pictures, key_of, paint_arcs, picture_of
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
@@ -100,7 +104,7 @@ def test_a_card_opens_its_preset_without_a_question_and_undo_returns(begun: Desk
     before = begun.store.document
     begun.click(card(begun, "half-each"))
     assert begun.store.document == load_preset("half-each") and not page(begun).isVisible()
-    assert answers.boxes == [] and begun.map.hasFocus()
+    assert answers.boxes == [] and begun.window.focusWidget().objectName() == "arcs"
     begun.store.undo()
     assert begun.store.document == before
 
@@ -218,20 +222,46 @@ def test_the_pictures_come_from_the_runs_and_stay_on_the_disk(begun: Desk, folde
 
 
 def test_a_stored_picture_is_that_of_its_preset_or_none(tmp_path: Path) -> None:
-    preset = next(one for one in PRESETS if one.id == "cross-attention")
+    preset = next(one for one in PRESETS if one.id == "softmax-scores")
     pictures = Pictures(tmp_path / "a" / "b")
     assert pictures.stored(preset) is None
     made = pictures.made(preset, lambda: None)
     again = pictures.stored(preset)
     assert isinstance(again, Picture) and again.kind == made.kind == "sequential"
     np.testing.assert_array_equal(again.indices, made.indices)
-    assert made.indices.shape == (6, 4), "six queries over four keys"
+    assert made.indices.shape == (1, 4), "one query over four keys"
     (file,) = (tmp_path / "a" / "b").iterdir()
     assert key_of(preset) in file.name
     for damage in (b"", b"nonsense", file.read_bytes()[:-3]):
         file.write_bytes(damage)
         assert pictures.stored(preset) is None
     assert picture_of(load_preset("long-sentence"), lambda: None).indices.shape == (128, 128)
+
+
+def test_a_preset_that_opens_with_arcs_has_them_as_its_picture(tmp_path: Path) -> None:
+    preset = next(one for one in PRESETS if one.id == "cross-attention")
+    pictures = Pictures(tmp_path)
+    made = pictures.made(preset, lambda: None)
+    document = load_preset(preset.id)
+    weights = attnviz.run(document.experiment)["weights"][document.view.head, document.view.query]
+    assert isinstance(made, ArcsPicture) and not made.is_one and made.query == document.view.query
+    np.testing.assert_allclose(made.numbers[:4, 5], weights)
+    assert np.isfinite(made.numbers[:, 0]).sum() == 6, "six queries"
+    again = pictures.stored(preset)
+    assert isinstance(again, ArcsPicture)
+    np.testing.assert_array_equal(again.numbers, made.numbers)
+    assert (again.query, again.head, again.is_one) == (made.query, made.head, made.is_one)
+    image = QImage(80, 80, QImage.Format.Format_ARGB32)
+    image.fill(QColor(LIGHT.panel))
+    painter = QPainter(image)
+    paint_arcs(painter, QRectF(image.rect()), again, LIGHT)
+    painter.end()
+    assert count_color(image, head_color(made.head)) > 60
+    assert count_color(image, LIGHT.query) >= 4 and count_color(image, LIGHT.key_mark) >= 4
+    (file,) = tmp_path.iterdir()
+    for damage in (b"", b"nonsense", file.read_bytes()[:-3]):
+        file.write_bytes(damage)
+        assert pictures.stored(preset) is None
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_storing(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractScrollArea,
     QApplication,
-    QComboBox,
     QDockWidget,
+    QToolButton,
     QWidget,
 )
 
@@ -148,9 +148,9 @@ def test_a_click_elsewhere_frees_a_control_that_tab_reached(desk: Desk) -> None:
 
 
 def test_a_hidden_control_gives_its_focus_to_the_map(desk: Desk) -> None:
-    box = desk.find(QComboBox, "range_box")
-    box.setFocus(Qt.FocusReason.TabFocusReason)
-    box.hide()
+    button = desk.find(QToolButton, "show_button")
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    button.hide()
     focused = desk.window.focusWidget()
     assert desk.window.panels["stage"].isAncestorOf(focused) and not isinstance(focused, QAbstractButton)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSizePolicy, QToolButton, QWidget
 
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.phrases import with_remark
 from attnviz.core.text import number, visible
 from attnviz.gui.look.theme import GRID
@@ -24,7 +26,7 @@ from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.looks import look_of, query_in_focus
-from attnviz.model.ranges import overview_ends, range_ends
+from attnviz.model.ranges import has_first, overview_ends, range_ends, shown_range
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
@@ -290,14 +292,19 @@ class HeadsPanel(Panel):
         self._ensure(count)
         self._fit(count)
         self._arrange(site)
-        range_id = view.range_of(stage)
-        of_all = range_ends(site, stage, range_id, ()) if range_id == "global" else None
+        of_view = view.range_of(stage)
+        of_all = range_ends(site, stage, of_view, ()) if of_view == "global" else None
         for head, picture in enumerate(self._pictures):
             picture.setVisible(head < count)
             if head < count:
                 transposed = view.orientation == "queries_as_columns"
                 values, hidden = site.overview(stage, head)
-                ends = of_all or overview_ends(site, stage, range_id, head)
+                range_id = shown_range(site, view, stage, head)
+                is_left_out = RANGE_BY_ID[range_id].skips_first and has_first(site, stage)
+                if is_left_out:  # hatched, as in the large view
+                    hidden = np.zeros(values.shape, np.bool_) if hidden is None else hidden.copy()
+                    hidden[:, :1] = True
+                ends = overview_ends(site, stage, range_id, head) if is_left_out or not of_all else of_all
                 shape = site.shape(stage)[-2:]
                 picture.set_values(values, site.is_signed(stage), hidden, range_id, ends, transposed, shape)
                 named = self._named(site, row.axes[0], head)

@@ -1,4 +1,4 @@
-"""The title of the stage card: document, place, formula, warning, range, and the fold of the side.
+"""The title of the stage card: document, place, formula, warning, and the choice of the picture.
 
 It is one line, or two in a narrow card.
 """
@@ -9,28 +9,23 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
-from attnviz.core.levels import RANGE_BY_ID, RANGES
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.text import visible
 from attnviz.explain.formulas.symbols import Parts
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.panels.stage.show import ShowButton, Shown
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.ranges import range_name
-from attnviz.model.spec.view import View
 
 FORMULA_FROM = 640
 """Width from which the formula fits beside the names."""
-GRADIENT_FROM = 480
-"""Width from which the button of the gradient has room; below it, the menu of a cell has the same."""
 TWO_LINES_FROM = 400
 """Height of the card from which the controls stand below names that they would cut; in a lower one, below
 names for which they leave no room.
@@ -38,22 +33,28 @@ names for which they leave no room.
 LEAST_PLACE = 40
 LEAST_NAME = 6
 """Divisor of the line: the part of it that the name keeps beside the place."""
-NARROW_RANGE = 92
-"""Width of the range's box in a narrower line; the colour bar names the range in full."""
-QWIDGETSIZE_MAX = 2**24 - 1
 _NAME_PX = 15
-_ICON = QSize(16, 16)
+
+
+PICTURES: tuple[tuple[str, str, str], ...] = (
+    ("arcs", N_("Arcs"), N_("The weights of one query as arcs over the sentence (1)")),
+    ("map", N_("Map"), N_("Weights as a map of queries and keys (2)")),
+    (
+        "mean",
+        N_("Mean"),
+        N_("Mean of all heads as a map; a click opens the head with the largest weight (3)"),
+    ),
+    ("lines", N_("All rows"), N_("Weights as lines from words to words, of all queries (4)")),
+    ("patches", N_("Image"), N_("Weights of the selected query on the patches of the image")),
+)
+"""The pictures of weights: the id in the view, its label and its hint. The first four have keys."""
 
 
 class StageHeader(QWidget):
-    """Content of the map. `range_chosen` carries an id, `side_wanted` whether the side opens."""
+    """Content of the map: names, the choice of the picture, and `options`, the button that has the rest."""
 
     range_chosen = Signal(str)
-    side_wanted = Signal(bool)
-    gradient_wanted = Signal(bool)
     picture_chosen = Signal(str)
-    lines_chosen = Signal(str, str)
-    """(field of the view's `lines`, its value)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -69,13 +70,6 @@ class StageHeader(QWidget):
         self._picture = Segmented(())
         self._picture.setObjectName("picture_switch")
         self._picture.changed.connect(self.picture_chosen)
-        self._lined_queries, self._lined_heads = Segmented(()), Segmented(())
-        self._lined_queries.setObjectName("lined_queries")
-        self._lined_heads.setObjectName("lined_heads")
-        self._lined_queries.changed.connect(self._on_lined_queries)
-        self._lined_heads.changed.connect(self._on_lined_heads)
-        self._range = says(DropDown(), id="range_box", name=N_("Colour range"), tip=True)
-        self._range.activated.connect(self._on_range)
         tip = N_("One token takes nearly all of each row; this range makes more of the map readable")
         self._proposal = says(QToolButton(), id="range_proposal", tip=tip)
         self._proposal.setAutoRaise(True)
@@ -84,33 +78,16 @@ class StageHeader(QWidget):
         self._proposed = ""
         self._can_be: frozenset[str] = frozenset()
         self._titles = ("", "")
+        self._shows_formula = False
         self._is_tall = False
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
-        name = N_("Show the output and the row of the query beside the map")
-        self._side = says(QToolButton(), id="side_button", name=name, tip=True)
-        self._side.setCheckable(True)
-        self._side.setAutoRaise(True)
-        self._side.setIconSize(_ICON)
-        self._side.clicked.connect(self.side_wanted)
-        name = N_("Show gradients: how a number or the loss depends on every other number")
-        self._gradient = says(QToolButton(), id="gradient_button", name=name, tip=True)
-        self._gradient.setText("∂")
-        self._gradient.setCheckable(True)
-        self._gradient.setAutoRaise(True)
-        self._gradient.clicked.connect(self.gradient_wanted)
-        self._controls = (
-            self._proposal,
-            self._lined_queries,
-            self._lined_heads,
-            self._range,
-            self._picture,
-        )
+        self.options = ShowButton()
         names = in_row(None, self.name, self.place, self.formula, self.flag, spacing=GRID)
         names.addStretch(1)
         self._row = in_row(None, spacing=GRID)
         self._row.addStretch(1)
-        for control in (*self._controls, self._gradient, self._side):
+        for control in (self._proposal, self._picture, self.options):
             control.setProperty(MOUSE_ONLY, True)
             self._row.addWidget(control)
         self._lines = in_row(self, spacing=GRID)
@@ -126,65 +103,38 @@ class StageHeader(QWidget):
 
     def add_opener(self, button: QWidget) -> None:
         """Add the button that brings the caption back."""
-        self._row.insertWidget(self._row.indexOf(self._range), button)
+        self._row.insertWidget(self._row.indexOf(self._picture), button)
 
     def show_name(self, title: str) -> None:
         """The name of the document; one without a name has no place for it."""
         self.name.set_line(visible(title))
         self.name.setVisible(bool(title))
 
-    def show_range(self, stage: str, range_id: str, proposed: str) -> None:
-        """The colour range of the stage; and one in which more of the map can be read, or ""."""
-        own = range_name(stage, "head") or _(RANGE_BY_ID["head"].label)
-        self._range.setItemText(self._range.findData("head"), own)
-        self._range.setCurrentIndex(self._range.findData(range_id))
-        self._proposed = proposed
-        if proposed:
-            self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[proposed].label)))
+    def show_picture(self, shown: Shown, can_be: frozenset[str], proposed: str) -> None:
+        """The picture of the stage, of those that it can be; a stage that can only be a map has no choice.
 
-    def show_picture(self, view: View, *, can_be_lines: bool, can_be: frozenset[str]) -> None:
-        """The picture of the stage, and what belongs to it: the range of a map, the choice of lines.
-
-        `can_be` are further pictures that this stage of this document has: "mean", "patches".
+        `proposed` is a range in which more of the map can be read, or "".
         """
-        self._picture.setVisible(can_be_lines)
         if can_be != self._can_be:
             self._can_be = can_be
             self._name_pictures()
-        known = can_be | ({"lines"} if can_be_lines else set())
-        shown = view.picture if view.picture in known else "map"
-        is_lines = shown == "lines"
-        self._picture.set_value(shown)
-        self._lined_queries.set_value(view.lines.queries)
-        self._lined_heads.set_value(view.lines.heads)
-        self._lined_queries.setVisible(is_lines)
-        self._lined_heads.setVisible(shown in ("lines", "patches"))
-        is_map = shown in ("map", "mean")
-        self._range.setVisible(is_map)
-        self._proposal.setVisible(is_map and bool(self._proposed))
+        self._picture.setVisible(len(can_be) > 1)
+        self._picture.set_value(shown.picture)
+        self.options.show_state(shown)
+        self._shows_formula = "formula" in shown.view.parts
+        self._proposed = proposed if shown.picture in ("map", "mean") else ""
+        if self._proposed:
+            self._proposal.setText(_("Try: {range}").format(range=_(RANGE_BY_ID[self._proposed].label)))
+        self._proposal.setVisible(bool(self._proposed))
         self._fit()
-
-    def show_gradient(self, is_shown: bool) -> None:
-        """Say by the button whether the view has a target."""
-        self._gradient.setChecked(is_shown)
-
-    def show_side(self, is_open: bool) -> None:
-        """Say by the button whether the side is open."""
-        self._side.setChecked(is_open)
 
     def apply_theme(self, theme: Theme) -> None:
         """Use the colours of `theme`."""
-        self._side.setIcon(icon("side", theme))
         link = "text-decoration: underline; border: none; background: none; padding: 0"
         self._proposal.setStyleSheet(f"color: {theme.accent}; {link}")
 
     def retranslate(self) -> None:
-        """Name the ranges and the pictures, and fit the line to its texts again."""
-        chosen = self._range.currentData()
-        self._range.clear()
-        for row in RANGES:
-            self._range.addItem(_(row.label), row.id)
-        self._range.setCurrentIndex(self._range.findData(chosen))
+        """Name the pictures, and fit the line to its texts again."""
         self._name_pictures()
         self._fitted = ()
 
@@ -216,6 +166,7 @@ class StageHeader(QWidget):
             self.width(),
             self._is_tall,
             self._picture.sizeHint().width(),
+            self._shows_formula,
             self._titles,
             parts,
             shown,
@@ -233,25 +184,17 @@ class StageHeader(QWidget):
         for label in (self.name, self.place):
             label.setMinimumWidth(0)  # a label's preferred width is at least its minimum
         is_narrow = self.width() < FORMULA_FROM
-        name = self.name.sizeHint().width()
-        free = self._free(NARROW_RANGE if is_narrow else QWIDGETSIZE_MAX)
+        name, free = self.name.sizeHint().width(), self._free()
         place = self._show_place(free - name)
-        if free < name + place:
-            free = self._free(NARROW_RANGE)
         if free < (name + place if self._is_tall else LEAST_PLACE):
             direction = QBoxLayout.Direction.TopToBottom
-            self._range.setMaximumWidth(QWIDGETSIZE_MAX)
             free = self.width() - self._flag_width() - GRID
             place = self._show_place(free - name)
         self._lines.setDirection(direction)
         self._row.invalidate()  # a layout in a layout learns only from its next event what has been hidden
-        wanted = self._gradient.sizeHint().width() + GRID
-        has_room = self.width() >= GRADIENT_FROM and not free - wanted < name + place <= free
-        has_room = has_room and not self._side.isHidden()  # hidden in a file
-        self._gradient.setVisible(has_room)
-        free -= wanted if has_room else 0
         needed = self.formula.sizeHint().width() + GRID
-        self.formula.setVisible(not is_narrow and free - name - place >= needed)
+        has_room = not is_narrow and free - name - place >= needed
+        self.formula.setVisible(self._shows_formula and has_room)
         self.name.setMinimumWidth(min(name, max(free - place, min(free, self.width() // LEAST_NAME), 0)))
         left = free - self.name.minimumWidth()
         self.place.setVisible(left >= min(LEAST_PLACE, place))
@@ -268,64 +211,24 @@ class StageHeader(QWidget):
     def _flag_width(self) -> int:
         return 0 if self.flag.isHidden() else self.flag.sizeHint().width() + GRID
 
-    def _free(self, widest_range: int) -> int:
-        """Width left for the names beside a range box of at most `widest_range` pixels."""
-        self._range.setMaximumWidth(widest_range)
+    def _free(self) -> int:
+        """Width left for the names."""
         fixed = [w for w in self._fixed() if not w.isHidden()]
-        taken = sum(min(w.sizeHint().width(), w.maximumWidth()) + GRID for w in fixed)
-        return self.width() - taken - 2 * GRID
+        return self.width() - sum(w.sizeHint().width() + GRID for w in fixed) - 2 * GRID
 
     def _fixed(self) -> list[QWidget]:
         """All parts of one line but those that `_share_out` itself shows where they have room."""
         items = (self._row.itemAt(index) for index in range(self._row.count()))
         parts = (item.widget() for item in items if item is not None)
-        return [self.flag, *(part for part in parts if part is not None and part is not self._gradient)]
+        return [self.flag, *(part for part in parts if part is not None)]
 
     def minimumSizeHint(self) -> QSize:
         return QSize(200, super().minimumSizeHint().height())
 
     def _name_pictures(self) -> None:
         self._picture.setAccessibleName(_("Picture"))
-        mean = (
-            "mean",
-            _("Mean"),
-            _("Mean of all heads as a map; a click opens the head with the largest weight"),
-        )
-        patches = ("patches", _("Image"), _("Weights of the selected query on the patches of the image"))
-        self._picture.set_options(
-            [
-                ("map", _("Map"), _("Weights as a map of queries and keys")),
-                *([mean] if "mean" in self._can_be else []),
-                ("lines", _("Lines"), _("Weights as lines from words to words")),
-                *([patches] if "patches" in self._can_be else []),
-            ]
-        )
-        self._lined_queries.setAccessibleName(_("Lines of which queries"))
-        self._lined_queries.set_options(
-            [
-                ("one", _("1 query"), _("Lines of the selected query")),
-                ("all", _("All"), _("Lines of all queries, up to 256 tokens")),
-            ]
-        )
-        self._lined_heads.setAccessibleName(_("Lines of which heads"))
-        self._lined_heads.set_options(
-            [
-                ("one", _("1 head"), _("Lines of the selected head")),
-                ("all", _("All"), _("Lines of all heads, each in its hue; the numbers are their mean")),
-            ]
-        )
-
-    @Slot(str)
-    def _on_lined_queries(self, value: str) -> None:
-        self.lines_chosen.emit("queries", value)
-
-    @Slot(str)
-    def _on_lined_heads(self, value: str) -> None:
-        self.lines_chosen.emit("heads", value)
-
-    @Slot(int)
-    def _on_range(self, index: int) -> None:
-        self.range_chosen.emit(self._range.itemData(index))
+        shown = [(id_, _(label), _(hint)) for id_, label, hint in PICTURES if id_ in self._can_be]
+        self._picture.set_options(shown)
 
     @Slot()
     def _on_proposal(self) -> None:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
+from attnviz.gui.panels.stage.arcs import ArcsContent
 from attnviz.gui.pointer import Spot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.stages import highlight, short_title, stage_title
 from attnviz.i18n import _
 from attnviz.model.gradient import GradientSite
-from attnviz.model.links import LINED
-from attnviz.model.sites.titles import label_among_several
+from attnviz.model.links import LINED, head_rows, word_lines
+from attnviz.model.ranges import shown_range
+from attnviz.model.sites.sites import place_of
+from attnviz.model.sites.titles import label_among_several, layer_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.image import Image
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import MASKED_STAGES, SiteTrace
+from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
 from attnviz.study.heads.mean import has_mean, largest_head, shows_mean
 
 
@@ -27,6 +31,7 @@ class Seen:
     """`site` has the drawn numbers, `values` those of the run; `follows` is the view at the player's step."""
 
     document: Document
+    trace: Trace
     site: SiteTrace
     values: SiteTrace
     follows: View
@@ -38,7 +43,10 @@ class Seen:
     def of(cls, store: Store) -> Seen:
         """The present state; the store has a run."""
         site, values, view = store.drawn_site, store.shown_site, store.shown_view
-        return cls(store.document, site, values, view, store.focus, store.pointer.spot, store.played_row)
+        trace = store.drawn_trace
+        assert trace is not None
+        spot, row = store.pointer.spot, store.played_row
+        return cls(store.document, trace, site, values, view, store.focus, spot, row)
 
     @property
     def view(self) -> View:
@@ -71,9 +79,46 @@ class Seen:
 
     @property
     def pictures(self) -> frozenset[str]:
-        """The pictures that the stage can have beside the map of one head."""
-        has = {"mean": has_mean(self.site, self.stage), "patches": self.has_patches}
+        """The pictures that the stage can have."""
+        has = {
+            "map": True,
+            "lines": self.has_lines,
+            "arcs": self.has_lines,
+            "mean": has_mean(self.site, self.stage),
+            "patches": self.has_patches,
+        }
         return frozenset(name for name, is_there in has.items() if is_there)
+
+    @property
+    def picture(self) -> str:
+        """The picture that the view names, if the stage has it."""
+        return self.view.picture if self.view.picture in self.pictures else "map"
+
+    @property
+    def head(self) -> int:
+        """The head of the stage that the view shows."""
+        return shown_head(self.site.experiment, self.view, self.stage)
+
+    @property
+    def range_id(self) -> str:
+        """The range of the colours: that of the view, or without the first token."""
+        is_mean = shows_mean(self.site, self.view, self.stage)
+        return shown_range(self.site, self.view, self.stage, is_mean=is_mean)
+
+    @property
+    def arcs(self) -> ArcsContent:
+        """The arcs of the query at the player's step, and its row in every head."""
+        site, view = self.site, self.follows
+        lines = word_lines(site, view, self.stage)
+        lines = lines.of_query(min(view.query, len(lines.queries) - 1))
+        assert lines.query is not None
+        rows = head_rows(self.trace, site, self.stage, lines.query)
+        experiment = self.trace.experiment
+        labels = tuple(f"{place_of(experiment, row.site).layer + 1}·{row.head + 1}" for row in rows)
+        is_part = {row.site for row in rows} != set(self.trace.sites) and len(self.trace.sites) > 1
+        layer = layer_label(experiment, site.name) if is_part else ""
+        is_off = RANGE_BY_ID[self.range_id].skips_first
+        return ArcsContent(lines, rows, labels, (site.name, self.head), is_off, layer)
 
     @property
     def titles(self) -> tuple[str, str]:
@@ -106,7 +151,7 @@ class Seen:
 
     def cell(self, row: int, column: int) -> Cell:
         """The cell at a place of the map; one of a mean is that of the head behind it."""
-        head = shown_head(self.site.experiment, self.view, self.stage)
+        head = self.head
         if shows_mean(self.site, self.view, self.stage):
             head = largest_head(self.site, self.stage, row, column)
         return Cell(self.stage, row, column, head)

@@ -1,4 +1,4 @@
-"""The large view of one stage; the output and the row of the query in focus unfold beside it."""
+"""The large view of one stage; `Side`, the output and the row of the query, unfolds beside it."""
 
 from __future__ import annotations
 
@@ -7,42 +7,41 @@ from dataclasses import replace
 from msgspec import structs
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from attnviz.core.text import isolated, visible
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.explain.formulas.symbols import stage_parts
 from attnviz.gui.live.brush import Brush
 from attnviz.gui.look.theme import GRID, Theme
-from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.stage.arcs import ArcsView
 from attnviz.gui.panels.stage.caption import DocumentCaption
 from attnviz.gui.panels.stage.gradients import GradientBar, likely_target
 from attnviz.gui.panels.stage.header import StageHeader
 from attnviz.gui.panels.stage.seen import Seen
+from attnviz.gui.panels.stage.show import Shown
+from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.player import Player
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
-from attnviz.gui.widgets.heat.stages import highlight, stage_content, stage_title
-from attnviz.gui.widgets.heat.thumbnail import Thumbnail
+from attnviz.gui.widgets.heat.stages import stage_content, stage_title
 from attnviz.gui.widgets.lines import WordLinesView
-from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.patches import PatchesView, PatchPictures
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import N_, _
+from attnviz.i18n import _
 from attnviz.model.edit import edits
 from attnviz.model.io.titles import as_shown
-from attnviz.model.links import shares_of, word_lines
+from attnviz.model.links import word_lines
 from attnviz.model.masks import mask_of
-from attnviz.model.ranges import proposed_range
+from attnviz.model.ranges import proposed_range, why_no_first, with_first
 from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Padding
-from attnviz.model.spec.view import Cell, View, shown_head
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.trace import SiteTrace, Trace
+from attnviz.model.trace import Trace
 
 
 class StagePictures(QWidget):
@@ -51,6 +50,8 @@ class StagePictures(QWidget):
     cell_hovered = Signal(int, int)
     cell_clicked = Signal(int, int)
     query_clicked = Signal(int)
+    head_clicked = Signal(str, int)
+    layer_stepped = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,15 +59,24 @@ class StagePictures(QWidget):
         self.map.setObjectName("stage_map")
         self.map.cell_hovered.connect(self.cell_hovered)
         self.map.cell_clicked.connect(self.cell_clicked)
-        self._words, self._patches = WordLinesView(), PatchesView()
-        for view in (self._words, self._patches):
+        self._words, self._patches, self._arcs = WordLinesView(), PatchesView(), ArcsView()
+        self._arcs.head_clicked.connect(self.head_clicked)
+        self._arcs.layer_stepped.connect(self.layer_stepped)
+        for view in (self._words, self._patches, self._arcs):
             view.query_clicked.connect(self.query_clicked)
             view.key_hovered.connect(self.cell_hovered)
             view.key_clicked.connect(self.cell_clicked)
         self._scroll = clear_scroll(self._words, sideways=False)
         self._scroll.verticalScrollBar().rangeChanged.connect(self._bring_word_into_sight)
         self._pictures: PatchPictures | None = None
-        self._all: tuple[QWidget, ...] = (self.map, self._scroll, self._patches)
+        self._shown: dict[str, QWidget] = {
+            "map": self.map,
+            "mean": self.map,
+            "lines": self._scroll,
+            "arcs": self._arcs,
+            "patches": self._patches,
+        }
+        self._all = tuple(dict.fromkeys(self._shown.values()))
         row = in_row(self, spacing=0)
         for picture in self._all:
             row.addWidget(picture, 1)
@@ -85,15 +95,20 @@ class StagePictures(QWidget):
         of_row = _("Click: select this query") if seen.is_by_query else ""
         of_column = _("Click: show the share of each row that goes to this key; Ctrl+click: add a key")
         self.map.set_label_help(of_row, of_column if content.column_means is not None else "")
-        shown, view = self._all[0], seen.follows
+        shown, view = self._shown[seen.picture], seen.follows
         title = seen.titled(stage_title(seen.site, view, seen.stage))
-        if view.picture == "lines" and seen.has_lines:
-            shown = self._scroll
-            self._words.set_lines(word_lines(seen.site, view, seen.stage), title)
-        elif view.picture == "patches" and seen.image is not None and seen.has_patches:
-            shown = self._patches
+        if seen.picture == "lines":
+            is_off = RANGE_BY_ID[seen.range_id].skips_first
+            self._words.set_lines(word_lines(seen.site, view, seen.stage), title, is_first_off=is_off)
+        elif seen.picture == "arcs":
+            self._arcs.set_content(seen.arcs, title)
+        elif seen.picture == "patches" and seen.image is not None:
             self._patches.set_image(word_lines(seen.site, view, seen.stage), seen.image, title)
         if shown.isHidden():
+            has_focus = self.in_sight.hasFocus()
+            shown.show()
+            if has_focus:  # before Qt hands it from the hidden picture to the next control
+                (self._words if shown is self._scroll else shown).setFocus(Qt.FocusReason.OtherFocusReason)
             for picture in self._all:
                 picture.setVisible(picture is shown)
 
@@ -102,6 +117,9 @@ class StagePictures(QWidget):
         self.map.set_highlight(seen.highlight)
         self._words.set_chosen(*seen.lit_words)
         self._patches.set_chosen(*seen.lit_words)
+        query, key = seen.lit_words
+        content = self._arcs.content
+        self._arcs.set_lit(key if content is not None and query == content.query else -1)
 
     def bring_into_sight(self, row: int, column: int) -> None:
         """Scroll to a cell; −1 leaves its axis as it is."""
@@ -133,106 +151,6 @@ class StagePictures(QWidget):
         return replace(content, row_pictures=rows, column_pictures=columns)
 
 
-WIDTH = 208
-OUTPUT_SIDE = 84
-MOST_BARS = 200
-"""Bars of one row drawn; of a longer row, those around the query."""
-
-
-class Side(QWidget):
-    """`bar_clicked` carries a key; the output tells that it is clicked and whether the mouse is on it."""
-
-    bar_clicked = Signal(int)
-    output_clicked = Signal()
-    output_pointed = Signal(bool)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFixedWidth(WIDTH)
-        self._output_title = says(_label("output_title"), N_("OUTPUT"))
-        self._row_title = _label("row_title")
-        self._output = Thumbnail(OUTPUT_SIDE)
-        self._output.setObjectName("output_thumbnail")
-        self._output.clicked.connect(self.output_clicked)
-        self._output.pointed.connect(self.output_pointed)
-        self._bars = says(Bars(), id="row_bars", name=N_("Row of the selected query"))
-        self._bars.clicked.connect(self._on_bar)
-        self._first_bar = 0
-        self._output_side = OUTPUT_SIDE
-        self._shown: tuple[SiteTrace, View] | None = None
-        column = in_column(self, self._output_title, spacing=GRID // 2)
-        column.addWidget(self._output, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addSpacing(GRID)
-        column.addWidget(self._row_title)
-        column.addWidget(clear_scroll(self._bars, sideways=False), 1)
-        set_tone("muted", self._output_title, self._row_title)
-
-    def show_output(self, site: SiteTrace, view: View) -> None:
-        """The output of a run."""
-        self._shown = site, view
-        output, _hidden = site.overview("attention_output")
-        rows, columns = site.shape("attention_output")
-        is_turned = view.orientation == "queries_as_columns"
-        self._output.set_values(output, True, transposed=is_turned, shape=(rows, columns))
-
-    def light(self, site: SiteTrace, view: View, focus: Cell | None, theme: Theme) -> None:
-        """Show the row of the query in focus, and light what belongs to the focus."""
-        self._output.set_lit(highlight(site, view, "attention_output", focus))
-        query = _query(site, view, focus)
-        weights = shares_of(site.stages)
-        head = shown_head(site.experiment, view, weights)
-        values, hidden = site.matrix(weights, head)[query], site.hatched(weights, head)
-        first = min(max(0, query - MOST_BARS // 2), max(0, len(values) - MOST_BARS))
-        part = slice(first, first + MOST_BARS)
-        blocked = () if hidden is None else tuple(hidden[query][part].nonzero()[0].tolist())
-        self._first_bar = first
-        self._bars.set_rows(
-            site.names("key")[part], values[part], theme.accent, blocked, limit=1.0, label_color=theme.key
-        )
-        on_key = focus is not None and STAGE_BY_ID[focus.stage].score_shaped
-        self._bars.set_highlight(focus.column - first if focus is not None and on_key else -1)
-        token = isolated(visible(site.names("query")[query]))
-        is_turned = view.orientation == "queries_as_columns"
-        title = _("COLUMN OF “{token}”") if is_turned else _("ROW OF “{token}”")
-        self._row_title.setText(title.format(token=token))
-
-    def set_output_pointed(self, is_pointed: bool) -> None:
-        """Mark the output: its symbol or picture is under the mouse in some panel."""
-        self._output.set_pointed(is_pointed)
-
-    def retranslate(self) -> None:
-        self._row_title.clear()  # `light` names the row, which a closed side does not have
-        self._output.set_caption("", _("Output of the attention; a click opens its stage"))
-        self._output.setAccessibleName(_("attention output"))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """A tall card has room for a larger output."""
-        side = min(max(self.height() // 4, OUTPUT_SIDE), WIDTH - 8)
-        if side != self._output_side:
-            self._output_side = side
-            self._output.set_side(side)
-            if self._shown is not None:
-                self.show_output(*self._shown)
-
-    @Slot(int)
-    def _on_bar(self, bar: int) -> None:
-        self.bar_clicked.emit(self._first_bar + bar)
-
-
-def _query(site: SiteTrace, view: View, focus: Cell | None) -> int:
-    last = site.experiment.n_queries - 1
-    if focus is not None and STAGE_BY_ID[focus.stage].axes[-2] in ("query", "token"):
-        return min(focus.row, last)
-    return min(view.query, last)
-
-
-def _label(name: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label
-
-
 SIDE_FROM = 900
 """Width from which the side is open until the user decides."""
 
@@ -242,7 +160,7 @@ class StageViewPanel(Panel):
 
     follows = (
         *("stage", "head", "query", "ranges", "orientation", "locked", "keys", "picture", "lines"),
-        *("target", "quantity", "step"),
+        *("target", "quantity", "step", "first_tokens", "parts"),
     )
     follows_player = True
     draws_gradients = True
@@ -254,6 +172,8 @@ class StageViewPanel(Panel):
         self.pictures.cell_hovered.connect(self._on_hovered)
         self.pictures.cell_clicked.connect(self._on_clicked)
         self.pictures.query_clicked.connect(self._on_query)
+        self.pictures.head_clicked.connect(self._on_head)
+        self.pictures.layer_stepped.connect(self._on_layer)
         self.map.cell_stroked.connect(self._on_stroked)
         self.map.label_clicked.connect(self._on_label)
         self.map.stroke_finished.connect(store.end_gesture)
@@ -262,9 +182,14 @@ class StageViewPanel(Panel):
         self._header.formula.stage_clicked.connect(self._on_stage)
         self._header.range_chosen.connect(self._on_range)
         self._header.picture_chosen.connect(self._on_picture)
-        self._header.lines_chosen.connect(self._on_lines)
-        self._header.side_wanted.connect(self._on_side)
-        self._header.gradient_wanted.connect(self._on_gradient)
+        options = self._header.options
+        options.range_chosen.connect(self._on_range)
+        options.first_chosen.connect(self._on_first)
+        options.turn_chosen.connect(self._on_turn)
+        options.part_chosen.connect(self._on_part)
+        options.lines_chosen.connect(self._on_lines)
+        options.side_wanted.connect(self._on_side)
+        options.gradient_wanted.connect(self._on_gradient)
         self._gradients = GradientBar()
         self._gradients.quantity_chosen.connect(self._on_quantity)
         self._gradients.target_chosen.connect(self._on_target)
@@ -334,10 +259,18 @@ class StageViewPanel(Panel):
         parts = stage_parts(site.experiment, stage, site.stages) if site.quantity == "value" else ()
         self._header.show_place(seen.titles, parts, seen.flags)
         self._gradients.show_choice(self.store)
-        range_id, head = view.range_of(stage), shown_head(site.experiment, view, stage)
-        self._header.show_range(stage, range_id, proposed_range(site, stage, range_id, head))
-        self._header.show_gradient(view.target is not None)
-        self._header.show_picture(view, can_be_lines=seen.has_lines, can_be=seen.pictures)
+        state = Shown(
+            view,
+            stage,
+            seen.picture,
+            seen.range_id,
+            RANGE_BY_ID[seen.range_id].skips_first,
+            why_no_first(site, stage),
+            site.has_shares(stage),
+        )
+        proposed = proposed_range(site, stage, seen.range_id, seen.head)
+        self._header.show_picture(state, seen.pictures, proposed)
+        self._header.options.gradient.set_value(view.target is not None)
         if self._is_side_open:
             self._side.show_output(seen.values, view)
         self._light()
@@ -363,7 +296,7 @@ class StageViewPanel(Panel):
             self._side.setVisible(is_open)
             if is_open:
                 self._show()
-        self._header.show_side(is_open)
+        self._header.options.side.set_value(is_open)
 
     @Slot(bool)
     def _on_side(self, is_wanted: bool) -> None:
@@ -440,9 +373,52 @@ class StageViewPanel(Panel):
     def _on_query(self, query: int) -> None:
         self.store.look(query=query, locked=None)
 
+    @Slot(bool)
+    def _on_first(self, is_off: bool) -> None:
+        """Leave the first token of the shown head out of the colours, or put it back."""
+        if self.store.trace is not None:
+            seen = Seen.of(self.store)
+            self.store.look(**with_first(seen.site, seen.view, seen.stage, is_off))
+
+    def switch_first(self) -> None:
+        """The same by a key: the other way round than now."""
+        switch = self._header.options.first
+        if self.store.trace is not None and switch.isEnabled():
+            self._on_first(not switch.value())
+
+    @Slot(bool)
+    def _on_turn(self, is_turned: bool) -> None:
+        self.store.look(orientation="queries_as_columns" if is_turned else "queries_as_rows")
+
+    @Slot(str, bool)
+    def _on_part(self, part: str, is_wanted: bool) -> None:
+        others = tuple(one for one in self.store.document.view.parts if one != part)
+        self.store.look(parts=(*others, part) if is_wanted else others)
+
     @Slot(str)
     def _on_picture(self, picture: str) -> None:
-        self.store.look(picture=picture)
+        """Choose a picture; that of all rows has the lines of all queries."""
+        self.show_picture(picture)
+
+    def show_picture(self, picture: str) -> None:
+        """Show a picture if the stage has it."""
+        if self.store.trace is None or picture not in Seen.of(self.store).pictures:
+            return
+        lines = self.store.document.view.lines
+        if picture == "lines":
+            lines = structs.replace(lines, queries="all")
+        self.store.look(picture=picture, lines=lines)
+
+    @Slot(str, int)
+    def _on_head(self, site: str, head: int) -> None:
+        self.store.look(site=site, head=head)
+
+    @Slot(int)
+    def _on_layer(self, step: int) -> None:
+        names = self.store.trace.sites if self.store.trace is not None else ()
+        place = names.index(self.store.document.site) + step if self.store.document.site in names else -1
+        if 0 <= place < len(names):
+            self.store.look(site=names[place])
 
     @Slot(str, str)
     def _on_lines(self, field: str, value: str) -> None:

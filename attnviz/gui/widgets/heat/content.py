@@ -14,7 +14,7 @@ from attnviz.core.color_maps import Kind
 from attnviz.core.levels import RANGE_BY_ID, levels, normalise
 from attnviz.core.matrix import AnyMatrix, windows
 from attnviz.core.overview import reduced
-from attnviz.gui.look.colors import BLOCKED, MINUS_INF, PLUS_INF, Indices, furthest, pool, to_indices
+from attnviz.gui.look.colors import BLOCKED, LEVELS, MINUS_INF, PLUS_INF, Indices, furthest, pool, to_indices
 from attnviz.gui.widgets.heat.kept_numbers import kept
 
 Cell = tuple[int, int]
@@ -34,7 +34,8 @@ class HeatContent:
     the name of the range where that of its row does not apply; `quantity` names the numbers before it.
     `row_axis` and `column_axis` name the axes; `title` is read by screen readers. `row_pictures` and
     `column_pictures` give small pictures that stand for labels, such as the patches of an image. `edited`
-    cells have a mark in a corner.
+    cells have a mark in a corner. With `is_first_off` the first column is hatched, with its shares as grey
+    bars. Without `shows_entropy` rows have no bars of their entropy.
     """
 
     values: AnyMatrix
@@ -58,6 +59,8 @@ class HeatContent:
     row_pictures: Pictures | None = None
     column_pictures: Pictures | None = None
     edited: frozenset[Cell] = frozenset()
+    is_first_off: bool = False
+    shows_entropy: bool = True
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.dtype.kind != "f":
@@ -157,14 +160,21 @@ def colored(content: HeatContent) -> tuple[Indices, tuple[float, float]]:
     """`cell_indices` of a content."""
     values, blocked = content.values, content.blocked
     # The mask is kept with its result: as long as it lives, nothing else has its identity.
-    key = "indices", content.signed, content.range_id, content.levels, id(blocked)
+    is_off = content.is_first_off
+    key = "indices", content.signed, content.range_id, content.levels, id(blocked), is_off
 
     def compute() -> tuple[Indices, tuple[float, float], object]:
-        found = cell_indices(values, content.signed, content.range_id, content.levels, blocked)
-        return *found, blocked
+        indices, ends = cell_indices(values, content.signed, content.range_id, content.levels, blocked)
+        return (without_first(indices) if is_off else indices), ends, blocked
 
     indices, ends, _mask = kept(values, key, compute)
     return indices, ends
+
+
+def without_first(indices: Indices) -> Indices:
+    """The bytes with a first column that has no colours; a NaN in it stays visible."""
+    indices[:, :1][indices[:, :1] < LEVELS] = BLOCKED
+    return indices
 
 
 def pooled_indices(

@@ -184,9 +184,18 @@ _UNEVEN = 2e-3
 """Difference of a sum from one that is shown; rounding of half precision stays below."""
 
 
-def spread_size(content: HeatContent) -> float:
-    """Pixels that the bars and their texts take; 0 if the rows are no distributions."""
+def has_spread(content: HeatContent) -> bool:
+    """True if rows have bars: distributions with their entropy, a share of chosen keys, or a sum that is not
+    one.
+    """
     if content.row_sums is None or not content.row_sums.size:
+        return False
+    return content.shows_entropy or bool(content.chosen) or bool(_texts(content))
+
+
+def spread_size(content: HeatContent) -> float:
+    """Pixels that the bars and their texts take; 0 if rows have none."""
+    if not has_spread(content):
         return 0.0
     texts = _texts(content)
     width = max(map(QFontMetricsF(number_font(HEADING_PX)).horizontalAdvance, texts.values()), default=-4.0)

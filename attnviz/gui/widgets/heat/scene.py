@@ -6,16 +6,17 @@ highlight changes with every move of the pointer and is drawn over a cached pict
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from attnviz.core.levels import RANGE_BY_ID, row_levels
 from attnviz.core.matrix import windows
 from attnviz.core.ranges import runs
-from attnviz.core.text import visible
+from attnviz.core.text import number, visible
 from attnviz.gui.look.colors import BLOCKED, NAN, Indices
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import LIGHT, TEXT_PX, Theme
@@ -33,13 +34,20 @@ from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry, Measures, arra
 from attnviz.gui.widgets.heat.margins import (
     draw_received,
     draw_spread,
+    has_spread,
     received_size,
     received_strip,
     spread_size,
     spread_strip,
 )
-from attnviz.gui.widgets.heat.paint import draw_cells, draw_edited, draw_numbers
-from attnviz.i18n import _
+from attnviz.gui.widgets.heat.paint import (
+    NUMBERS_FROM_HEIGHT,
+    NUMBERS_FROM_WIDTH,
+    draw_cells,
+    draw_edited,
+    draw_numbers,
+)
+from attnviz.model.ranges import bar_name
 
 FADED = 0.72
 """Opacity of the colour over the cells that fade."""
@@ -135,6 +143,10 @@ def clip_to_plot(painter: QPainter, geometry: Geometry) -> None:
 EMPTY = HeatContent(np.zeros((0, 0), np.float32), (), (), LIGHT.query, LIGHT.key)
 _SMALL_PX = 11
 _BAR_MARGIN = 2.0
+_BAR_FROM = 2.0
+"""Pixels of a cell that show a share as a bar."""
+_FIRST_OPACITY = 0.35
+"""Opacity of the bar of a share under its number."""
 _SLANT_ROOM = 10.0
 """Length of slanted labels beyond the last column, if the colour bar is hidden."""
 
@@ -223,8 +235,7 @@ class HeatScene:
 
     @property
     def _has_spread(self) -> bool:
-        has_values = self.content.row_sums is not None and bool(self.content.row_sums.size)
-        return has_values and self.geometry.has_strip(below=self.content.transposed)
+        return has_spread(self.content) and self.geometry.has_strip(below=self.content.transposed)
 
     @property
     def _has_received(self) -> bool:
@@ -240,8 +251,7 @@ class HeatScene:
             blocked = None if content.blocked is None else content.blocked[row : row + 1]
             lows, highs = row_levels(content.values[row : row + 1], content.signed, blocked)
             low, high, of_row = float(lows[0]), float(highs[0]), visible(content.row_labels[row])
-        of_range = content.range_name or _(RANGE_BY_ID[content.range_id].label)
-        name = " · ".join(filter(None, (content.quantity, of_range)))
+        name = bar_name(content.quantity, content.range_id, content.range_name)
         ends = self._beyond, per_row, of_row, self._lacking
         return ColorScale(content.kind, low, high, name, *ends, quantity=content.quantity)
 
@@ -278,12 +288,50 @@ class HeatScene:
         content, geometry, theme = self.content, self.geometry, self.theme
         draw_cells(painter, geometry, self.indices, content.kind, theme)
         values = content.values.T if content.transposed else content.values
+        if content.is_first_off:
+            self._draw_first(painter)
         draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
         draw_edited(painter, geometry, [self.turned(cell) for cell in self._inside(content.edited)], theme)
         if self._has_spread and not self.is_compact:
             draw_spread(painter, geometry, content, theme)
         if self._has_received and not self.is_compact:
             draw_received(painter, geometry, content, theme)
+
+    def _draw_first(self, painter: QPainter) -> None:
+        """The share of the first key in each row: a bar in its hatched cell, and a number where it fits."""
+        geometry, content, theme = self.geometry, self.content, self.theme
+        if (geometry.cell_h if content.transposed else geometry.cell_w) < _BAR_FROM:
+            return
+        first_down, end_down, first_across, end_across = geometry.visible()
+        first, end = (first_across, end_across) if content.transposed else (first_down, end_down)
+        font = _number_font(geometry)
+        least = QFontMetricsF(font).horizontalAdvance("0.000") + 4
+        has_numbers = (
+            geometry.cell_w >= max(least, NUMBERS_FROM_WIDTH) and geometry.cell_h >= NUMBERS_FROM_HEIGHT
+        )
+        painter.save()
+        painter.setClipRect(geometry.plot, Qt.ClipOperation.IntersectClip)
+        painter.setFont(font)
+        shares = content.values[first:end, :1][:, 0].tolist()
+        for row, share in enumerate(shares, first):
+            if math.isnan(share) or content.is_blocked((row, 0)):
+                continue
+            cell = geometry.cell_rect(*self.turned((row, 0)))
+            inset = 1.0 if min(cell.width(), cell.height()) > 5 else 0.0
+            room = cell.adjusted(inset, inset, -inset, -inset)
+            part = min(1.0, max(0.0, share))
+            bar = QRectF(room.left(), room.top(), room.width() * part, room.height())
+            if content.transposed:
+                bar = QRectF(
+                    room.left(), room.bottom() - room.height() * part, room.width(), room.height() * part
+                )
+            color = QColor(theme.muted)
+            color.setAlphaF(_FIRST_OPACITY if has_numbers else 1.0)
+            painter.fillRect(bar, color)
+            if has_numbers:
+                painter.setPen(QColor(theme.ink))
+                painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, number(share))
+        painter.restore()
 
     def draw_overlay(self, painter: QPainter, lit: Highlight, current: Cell | None) -> None:
         """Draw outlines and labels of the highlight; `current` is the cell under pointer or
@@ -415,8 +463,10 @@ def _are_colored_alike(one: HeatContent, other: HeatContent) -> bool:
     """True if both have the same numbers in one given range."""
     if one.levels is None or one.levels != other.levels:
         return False
-    given = (one.range_id, one.signed, one.transposed) == (other.range_id, other.signed, other.transposed)
-    return given and same_numbers(one.blocked, other.blocked) and same_numbers(one.values, other.values)
+    given = one.range_id, one.signed, one.transposed, one.is_first_off
+    if given != (other.range_id, other.signed, other.transposed, other.is_first_off):
+        return False
+    return same_numbers(one.blocked, other.blocked) and same_numbers(one.values, other.values)
 
 
 def _beyond(content: HeatContent, ends: tuple[float, float]) -> tuple[bool, bool]:
@@ -426,6 +476,8 @@ def _beyond(content: HeatContent, ends: tuple[float, float]) -> tuple[bool, bool
         kept = np.isfinite(values)
         if content.blocked is not None:
             kept &= ~content.blocked[part]
+        if content.is_first_off:  # its column has no colours
+            kept[:, :1] = False
         below = below or bool(((values < ends[0]) & kept).any())
         above = above or bool(((values > ends[1]) & kept).any())
     return below, above

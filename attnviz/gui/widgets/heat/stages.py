@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.levels import Ends
+from attnviz.core.levels import RANGE_BY_ID, Ends
 from attnviz.core.matrix import AnyMatrix, by_rows, column_means, column_sums
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.gui.look.theme import LIGHT, Theme
@@ -19,7 +19,7 @@ from attnviz.gui.widgets.heat.kept_numbers import kept
 from attnviz.gui.widgets.heat.map import HeatContent
 from attnviz.i18n import _
 from attnviz.model.provenance import Region, consumers, sources, tokens_of
-from attnviz.model.ranges import range_ends, range_name
+from attnviz.model.ranges import has_first, range_ends, range_name, shown_range
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.sites.stages import has_names
 from attnviz.model.spec.experiment import Experiment
@@ -43,7 +43,7 @@ def stage_content(
     hidden = site.hatched(stage, None if is_mean else head)
     values = site.mean(stage) if is_mean else site.matrix(stage, head)
     on_rows, on_columns = row.axes[-2:]
-    range_id = view.range_of(stage)
+    range_id = shown_range(site, view, stage, head, is_mean=is_mean)
     is_shared = site.has_shares(stage) and row.score_shaped
 
     def ends() -> Ends:
@@ -69,6 +69,8 @@ def stage_content(
         row_axis=site.axis_name(on_rows),
         column_axis=site.axis_name(on_columns),
         edited=edited_cells(site.experiment, stage, -1 if is_mean else head),
+        is_first_off=RANGE_BY_ID[range_id].skips_first and has_first(site, stage),
+        shows_entropy="entropy" in view.parts,
     )
 
 

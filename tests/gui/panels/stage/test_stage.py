@@ -23,13 +23,15 @@ from attnviz.core.levels import RANGES
 from attnviz.figures.content import content
 from attnviz.figures.palette import PALETTES
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage.stage import MOST_BARS, SIDE_FROM, StageViewPanel
+from attnviz.gui.panels.stage.side import MOST_BARS
+from attnviz.gui.panels.stage.stage import SIDE_FROM, StageViewPanel
 from attnviz.gui.widgets.formula_line import FormulaLine
 from attnviz.gui.widgets.heat.margins import shares
 from attnviz.gui.widgets.lines import WordLinesView
 from attnviz.gui.widgets.pictures.bars import Bars
 from attnviz.gui.widgets.pictures.patches import KEYS, PatchesView
 from attnviz.gui.widgets.segmented import Segmented
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
@@ -45,7 +47,7 @@ from attnviz.model.stages import STAGE_BY_ID
 def make(qtbot: QtBot, preset: str = "fluffy-blue-creature") -> PanelBench[StageViewPanel]:
     bench = PanelBench(qtbot, StageViewPanel, preset, 720, 420)
     bench.store.look(locked=None, stage="weights")
-    bench.find(QToolButton, "side_button").click()
+    bench.find(Toggle, "side_button").click()
     return bench
 
 
@@ -155,20 +157,22 @@ def test_a_mask_after_the_softmax_shows_sums_below_one(qtbot: QtBot) -> None:
 def test_every_range_is_offered_and_the_bar_shows_its_ends(qtbot: QtBot) -> None:
     bench = make(qtbot)
     box = bench.find(QComboBox, "range_box")
-    assert [box.itemData(i) for i in range(box.count())] == [row.id for row in RANGES]
+    offered = [row.id for row in RANGES if not row.skips_first]  # the first token has a switch
+    assert [box.itemData(i) for i in range(box.count())] == offered
     bench.store.look(ranges=Ranges.of_all("log"))
     assert box.currentData() == "log"
 
 
 def test_the_bar_of_window_and_figure_names_the_quantity_before_its_range(qtbot: QtBot) -> None:
     bench = make(qtbot)
-    for stage, quantity, of in (
-        ("weights", "weights", "This head"),
-        ("attention_output", "attention output", "This map"),
+    for stage, quantity, range_id, of, said in (
+        ("weights", "weights", "head", "This head", "weights"),
+        ("weights", "weights", "global", "All heads", "weights · All heads"),
+        ("attention_output", "attention output", "head", "This map", "attention output"),
     ):
-        bench.store.look(stage=stage)
+        bench.store.look(stage=stage, ranges=Ranges.of_all(range_id))
         shown, view = bench.panel.map.color_bar.scale, bench.store.document.view
-        assert (shown.name, shown.quantity) == (f"{quantity} · {of}", quantity)
+        assert (shown.name, shown.quantity) == (said, quantity)
         drawn = content(bench.store.drawn_site, view, stage, None, PALETTES[0])
         assert drawn.scale.named(drawn.quantity) == shown.name
         assert bench.find(QComboBox, "range_box").currentText() == of
@@ -255,17 +259,17 @@ def test_with_queries_as_columns_the_bars_are_of_a_column(qtbot: QtBot) -> None:
 
 def test_the_side_is_folded_in_a_narrow_card_until_the_user_decides(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", SIDE_FROM - 1, 420)
-    button, bars = bench.find(QToolButton, "side_button"), bench.find(Bars, "row_bars")
+    switch, bars = bench.find(Toggle, "side_button"), bench.find(Bars, "row_bars")
     seen = [bars.isVisible()]
     for width in (SIDE_FROM, SIDE_FROM - 1):
         bench.panel.resize(width, 420)
-        assert button.isChecked() == bars.isVisible()
+        assert switch.isChecked() == bars.isVisible()
         seen.append(bars.isVisible())
     assert seen == [False, True, False]
-    button.click()
+    switch.click()
     assert bars.isVisible() and text(bench, "row_title") == "ROW OF “creature”"
     bench.panel.resize(SIDE_FROM + 100, 420)
-    button.click()
+    switch.click()
     assert not bars.isVisible()
 
 
@@ -273,6 +277,9 @@ def test_the_title_line_names_the_document_before_all_else(qtbot: QtBot) -> None
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 320)
     formula, header = bench.find(FormulaLine, "stage_formula"), bench.panel.header()
     assert text(bench, "document_name") == "A fluffy blue creature"
+    assert formula.isHidden()
+    bench.find(Toggle, "formula_switch").click()
+    assert bench.store.document.view.parts == ("entropy", "formula")
     for width in (900, 360):
         header.resize(width, header.sizeHint().height())
         QApplication.processEvents()
@@ -298,13 +305,17 @@ def test_the_title_line_shows_both_names_whole_before_its_boxes(
 def test_the_title_line_settles_at_every_width(qtbot: QtBot) -> None:
     bench = PanelBench(qtbot, StageViewPanel, "fluffy-blue-creature", 720, 420)
     header = bench.panel.header()
-    button = bench.find(QToolButton, "gradient_button")
-    for width in range(300, 1000, 7):  # at some of them the button has just no room beside the names
+    formula = bench.find(FormulaLine, "stage_formula")
+    bench.store.look(parts=("formula",))
+    seen = set()
+    for width in range(300, 1000, 7):  # at some of them the formula has just no room beside the names
         header.resize(width, header.sizeHint().height())
         QApplication.processEvents()
-        settled = button.isHidden()
+        settled = formula.isHidden()
         header._fit()
-        assert button.isHidden() == settled, width
+        assert formula.isHidden() == settled, width
+        seen.add(settled)
+    assert seen == {True, False}
 
 
 def test_thirteen_tokens_fill_the_card_of_the_smallest_window(qtbot: QtBot) -> None:
@@ -409,11 +420,13 @@ def test_weights_are_drawn_as_lines_by_a_switch_and_other_stages_as_maps(qtbot: 
     bench.find(QAbstractButton, "segment_lines").click()
     assert bench.store.document.view.picture == "lines"
     assert words.isVisible() and not bench.panel.map.isVisible()
-    assert not bench.find(QComboBox, "range_box").isVisible()
+    assert bench.store.document.view.lines == Lines("all", "one")
+    assert bench.find(QComboBox, "range_box").isHidden()
     assert words.query == 3 and words.accessibleName().startswith(text(bench, "stage_title"))
-    for kind in ("queries", "heads"):
+    for kind, id_ in (("queries", "one"), ("heads", "all"), ("queries", "all")):
         chooser = bench.find(Segmented, f"lined_{kind}")
-        chooser.findChild(QAbstractButton, "segment_all").click()
+        chooser.findChild(QAbstractButton, f"segment_{id_}").click()
+        assert getattr(bench.store.document.view.lines, kind) == id_
     assert bench.store.document.view.lines == Lines("all", "all")
     assert words.lines is not None and words.lines.query is None and len(words.lines.heads) == 4
     bench.store.look(stage="scores")
