@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent, QResizeEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
@@ -12,6 +14,8 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.study.lessons.markup import NUMBER
 
 TEXT_PX = 15
+HEAD = "head"
+"""Kind of the link to a head."""
 _LINE = 132
 """Height of a line in percent of the font's."""
 
@@ -141,3 +145,25 @@ def points(texts: list[str]) -> str:
     )
     table = f'<table class="points" cellspacing="0" cellpadding="0" width="100%">{rows}</table>'
     return table if rows else ""
+
+
+def link(address: str, text: str, kind: str = "") -> str:
+    """A plain text as a link; the colour of its `kind` is that of queries or of keys."""
+    of_kind = f'class="{kind}" ' if kind else ""
+    return f'<a {of_kind}href="{escape(address)}">{escape(text)}</a>'
+
+
+def head_link(site: str, head: int, text: str) -> str:
+    """A link to a head."""
+    return link(f"{HEAD}:{head}:{site}", text)
+
+
+def head_of(address: str) -> tuple[str, int]:
+    """The site and the head of such a link."""
+    _kind, head, site = address.split(":")
+    return site, int(head)
+
+
+def line(text: str, style: str = "") -> str:
+    """Marked-up text as a paragraph without a gap below."""
+    return f'<p style="margin: 0; line-height: 118%; {style}">{text}</p>'
