@@ -358,7 +358,7 @@ PANELS: tuple[PanelRow, ...] = (
         words=N_("difference of two states, A and B"),
         workspaces=("compare",),
         lesson="hidden",
-        asks=(Job("compare", N_("Comparing")),),
+        asks=(Job("compare", N_("Comparing")), Job("compare_cards", N_("Comparing"))),
         titled=False,
         width=560,
     ),
