@@ -16,8 +16,25 @@ from attnviz.i18n import _
 
 GB = 10**9
 
-MEMORIES_GB = (8, 24, 80, 141)
-"""Memory of common accelerators, in GB: small and large consumer cards, H100, H200."""
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of devices in GB, and their names."""
+
+    gb: int
+    devices: str
+
+
+MEMORIES: tuple[Memory, ...] = (
+    Memory(8, "RTX 3050"),
+    Memory(24, "RTX 4090"),
+    Memory(32, "RTX 5090"),
+    Memory(40, "A100 40 GB"),
+    Memory(80, "A100, H100"),
+    Memory(141, "H200"),
+    Memory(192, "MI300X"),
+)
+"""As the data sheets of the devices state it, the smallest first."""
 
 UNLIMITED = None
 """Longest context where a window bounds the cache."""

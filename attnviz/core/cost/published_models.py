@@ -7,9 +7,9 @@ is the authors' figure, in billions, as they round it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from attnviz.core.cost.architecture import Architecture, Experts, Latent
+from attnviz.core.cost.architecture import Architecture, Experts, Latent, Learned
 from attnviz.i18n import N_
 
 
@@ -25,6 +25,65 @@ class Published:
     stated: str
     note: str = ""
 
+
+_LLAMA_3_8B = Architecture(
+    layers=32,
+    d_model=4096,
+    n_heads=32,
+    n_kv_heads=8,
+    d_head=128,
+    d_ff=14_336,
+    gated=True,
+    vocabulary=128_256,
+    norms_per_layer=2,
+    context=8192,
+)
+_LLAMA_3_70B = replace(_LLAMA_3_8B, layers=80, d_model=8192, n_heads=64, d_ff=28_672)
+_LLAMA_3_405B = replace(_LLAMA_3_8B, layers=126, d_model=16_384, n_heads=128, d_ff=53_248)
+_LLAMA_3 = "Grattafiori et al. 2024, arXiv 2407.21783"
+
+_QWEN_3_8B = Architecture(
+    layers=36,
+    d_model=4096,
+    n_heads=32,
+    n_kv_heads=8,
+    d_head=128,
+    d_ff=12_288,
+    gated=True,
+    vocabulary=151_936,
+    norms_per_layer=2,
+    context=40_960,
+    of_layer=(Learned(N_("norms of queries and keys"), (128, 128)),),
+)
+_QWEN_3 = "Yang et al. 2025, arXiv 2505.09388"
+
+
+def _gpt_oss(layers: int, n_experts: int) -> Architecture:
+    """The shape of both models: windows in every second layer, a sink for each head, biases everywhere."""
+    d_model, n_heads, n_kv_heads, d_head = 2880, 64, 8, 64
+    of_attention = (n_heads + 2 * n_kv_heads) * d_head + d_model
+    return Architecture(
+        layers=layers,
+        d_model=d_model,
+        n_heads=n_heads,
+        n_kv_heads=n_kv_heads,
+        d_head=d_head,
+        gated=True,
+        vocabulary=201_088,
+        norms_per_layer=2,
+        context=131_072,
+        window=128,
+        windowed_layers=layers // 2,
+        experts=Experts(n_routed=n_experts, n_active=4, n_shared=0, d_expert=2880, router_bias=True),
+        of_layer=(
+            Learned(N_("biases"), (of_attention, n_experts * 3 * 2880)),
+            Learned(N_("sinks"), (n_heads,)),
+        ),
+    )
+
+
+_GPT_OSS = "OpenAI 2025, arXiv 2508.10925, table 1"
+_IN_FOUR_BITS = N_("The experts are distributed in 4 bits (MXFP4); here they have the chosen format.")
 
 PUBLISHED: tuple[Published, ...] = (
     Published(
@@ -118,21 +177,87 @@ PUBLISHED: tuple[Published, ...] = (
     Published(
         "llama-3-8b",
         "Llama-3-8B",
-        Architecture(
-            layers=32,
-            d_model=4096,
-            n_heads=32,
-            n_kv_heads=8,
-            d_head=128,
-            d_ff=14_336,
-            gated=True,
-            vocabulary=128_256,
-            norms_per_layer=2,
-            context=8192,
-        ),
-        "config.json, meta-llama/Meta-Llama-3-8B; Grattafiori et al. 2024, arXiv 2407.21783",
+        _LLAMA_3_8B,
+        f"config.json, meta-llama/Meta-Llama-3-8B; {_LLAMA_3}",
         8_030_261_248,
         "8.0",
+    ),
+    Published(
+        "llama-3-70b",
+        "Llama-3-70B",
+        _LLAMA_3_70B,
+        f"config.json, meta-llama/Meta-Llama-3-70B; {_LLAMA_3}",
+        70_553_706_496,
+        "70",
+    ),
+    Published(
+        "llama-3.1-8b",
+        "Llama-3.1-8B",
+        replace(_LLAMA_3_8B, context=131_072),
+        f"config.json, meta-llama/Llama-3.1-8B; {_LLAMA_3}",
+        8_030_261_248,
+        "8.0",
+    ),
+    Published(
+        "llama-3.1-70b",
+        "Llama-3.1-70B",
+        replace(_LLAMA_3_70B, context=131_072),
+        f"config.json, meta-llama/Llama-3.1-70B; {_LLAMA_3}",
+        70_553_706_496,
+        "70",
+    ),
+    Published(
+        "llama-3.1-405b",
+        "Llama-3.1-405B",
+        replace(_LLAMA_3_405B, context=131_072),
+        f"config.json, meta-llama/Llama-3.1-405B; {_LLAMA_3}",
+        405_853_388_800,
+        "405",
+    ),
+    Published(
+        "qwen3-8b",
+        "Qwen3-8B",
+        _QWEN_3_8B,
+        f"config.json, Qwen/Qwen3-8B; {_QWEN_3}",
+        8_190_735_360,
+        "8.2",
+    ),
+    Published(
+        "qwen3-32b",
+        "Qwen3-32B",
+        replace(_QWEN_3_8B, layers=64, d_model=5120, n_heads=64, d_ff=25_600),
+        f"config.json, Qwen/Qwen3-32B; {_QWEN_3}",
+        32_762_123_264,
+        "32.8",
+    ),
+    Published(
+        "qwen3-30b-a3b",
+        "Qwen3-30B-A3B",
+        replace(
+            _QWEN_3_8B,
+            layers=48,
+            d_model=2048,
+            n_kv_heads=4,
+            d_ff=6144,
+            experts=Experts(n_routed=128, n_active=8, n_shared=0, d_expert=768),
+        ),
+        f"config.json, Qwen/Qwen3-30B-A3B; {_QWEN_3}",
+        30_532_122_624,
+        "30.5",
+    ),
+    Published(
+        "qwen3-235b-a22b",
+        "Qwen3-235B-A22B",
+        replace(
+            _QWEN_3_8B,
+            layers=94,
+            n_heads=64,
+            n_kv_heads=4,
+            experts=Experts(n_routed=128, n_active=8, n_shared=0, d_expert=1536),
+        ),
+        f"config.json, Qwen/Qwen3-235B-A22B; {_QWEN_3}",
+        235_093_634_560,
+        "235",
     ),
     Published(
         "mistral-7b",
@@ -177,6 +302,51 @@ PUBLISHED: tuple[Published, ...] = (
         9_241_705_984,
         "9.2",
         N_("Layers with and without a window of 4,096 alternate; four norms in each layer."),
+    ),
+    Published(
+        "gemma-3-27b",
+        "Gemma-3-27B",
+        Architecture(
+            layers=62,
+            d_model=5376,
+            n_heads=32,
+            n_kv_heads=16,
+            d_head=128,
+            d_ff=21_504,
+            gated=True,
+            vocabulary=262_208,
+            tied=True,
+            norms_per_layer=4,
+            context=131_072,
+            window=1024,
+            windowed_layers=52,
+            of_layer=(Learned(N_("norms of queries and keys"), (128, 128)),),
+        ),
+        "config.json, google/gemma-3-27b-pt; Gemma Team 2025, arXiv 2503.19786",
+        27_009_346_304,
+        "27",
+        N_(
+            "Every sixth layer has no window. Without the image encoder and its projection (423,060,336 "
+            "parameters more)."
+        ),
+    ),
+    Published(
+        "gpt-oss-20b",
+        "gpt-oss-20b",
+        _gpt_oss(24, 32),
+        f"config.json, openai/gpt-oss-20b; {_GPT_OSS}",
+        20_914_757_184,
+        "20.91",
+        _IN_FOUR_BITS,
+    ),
+    Published(
+        "gpt-oss-120b",
+        "gpt-oss-120b",
+        _gpt_oss(36, 128),
+        f"config.json, openai/gpt-oss-120b; {_GPT_OSS}",
+        116_829_156_672,
+        "116.83",
+        _IN_FOUR_BITS,
     ),
     Published(
         "deepseek-v3",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from attnviz.core.text import isolated, number, visible
 from attnviz.gui.head_names import LONGEST
@@ -17,6 +17,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.linked_text import LinkedText, line, link
 from attnviz.i18n import N_, _
 from attnviz.model.edit import edits
 from attnviz.model.looks import look_of, query_in_focus
@@ -38,13 +39,10 @@ class HeadPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._named = ("", 0)
-        self._title, self._sentence = WholeLabel(), QLabel()
+        self._title, self._sentence = WholeLabel(), LinkedText("head_sentence", SENTENCE_PX)
         self._title.setObjectName("head_title")
         self._title.setFont(ui_font(TITLE_PX, QFont.Weight.DemiBold))
-        self._sentence.setObjectName("head_sentence")
-        self._sentence.setFont(ui_font(SENTENCE_PX))
-        self._sentence.setTextFormat(Qt.TextFormat.PlainText)
-        self._sentence.setWordWrap(True)
+        self._sentence.chosen.connect(self._on_word)
         says(self, name=N_("Selected head"))
         self._name = says(
             DocumentLine(is_live=False),
@@ -114,7 +112,7 @@ class HeadPanel(Panel):
         named = _("head {head}").format(head=head + 1)
         self._title.set_line(f"{place} · {named}")
         self._show_name((site.name, head))
-        self._sentence.setText(self._words(head))
+        self._sentence.set_body(line(self._words(head)))
         is_off = head in heads.off
         sentence = _("Switch head {head} on") if is_off else _("Switch head {head} off")
         self._switch.setText(sentence.format(head=head + 1))
@@ -125,14 +123,14 @@ class HeadPanel(Panel):
         )
 
     def _words(self, head: int) -> str:
-        """The key to which the query in focus attends most, in a sentence."""
+        """The key to which the query in focus attends most, in a sentence whose words are links."""
         site = self.store.shown_site
         query = query_in_focus(site, self.store.shown_view, self.store.focus)
         look = look_of(site, head, query)
-        token = isolated(visible(site.names("query")[query]))
+        token = link(f"query:{query}", isolated(visible(site.names("query")[query])), "query")
         if look is None:
             return _("“{query}” attends to no token.").format(query=token)
-        key = isolated(visible(site.names("key")[look.key]))
+        key = link(f"key:{look.key}", isolated(visible(site.names("key")[look.key])), "key")
         sentence = _("“{query}” attends most to “{key}”: {weight}.")
         return sentence.format(query=token, key=key, weight=number(look.weight, 3))
 
@@ -156,6 +154,17 @@ class HeadPanel(Panel):
         site, head = self._named
         if site:
             self.store.head_names.rename(self.store.experiment, site, head, self._name.text())
+
+    @Slot(str)
+    def _on_word(self, address: str) -> None:
+        """Select the query of the sentence, or lock its cell of the key."""
+        kind, _colon, place = address.partition(":")
+        if kind == "query":
+            self.store.look(query=int(place), locked=None)
+            return
+        site, view = self.store.shown_site, self.store.shown_view
+        query = query_in_focus(site, view, self.store.document.locked_here)
+        self.store.look_at(Cell(site.raw_map, query, int(place), query_head(site.experiment, view)))
 
     @Slot()
     def _on_explore(self) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QPainter
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.progress import Progress
@@ -30,12 +30,23 @@ from attnviz.gui.widgets.token_table import At, ScrolledTable, TokenTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
+from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.sites.sites import at as site_at
 from attnviz.model.sites.titles import site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.view import query_head
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.text import MODEL, likely_splitting, shown_token, split_text, splittings, written_tokens
+from attnviz.model.text import (
+    MODEL,
+    join_text,
+    likely_splitting,
+    shown_token,
+    split_text,
+    splittings,
+    written_tokens,
+)
+from attnviz.model.trace import Trace
 from attnviz.study.patching import Recovered
 
 
@@ -73,9 +84,14 @@ class Question:
         return clean
 
     def _with_text(self, text: str) -> Experiment:
-        ways = [row.id for row in splittings(self.experiment)]
-        way = MODEL.id if MODEL.id in ways else likely_splitting(self.experiment)
-        return set_tokens(self.experiment, split_text(self.experiment, text, way, keeps_ends=True))
+        tokens = split_text(self.experiment, text, _splitting(self.experiment), keeps_ends=True)
+        return set_tokens(self.experiment, tokens)
+
+
+def _splitting(experiment: Experiment) -> str:
+    """The model's own rule of cutting texts, where it has one."""
+    ways = [row.id for row in splittings(experiment)]
+    return MODEL.id if MODEL.id in ways else likely_splitting(experiment)
 
 
 def compute(asked: Question, check: Progress) -> Recovered:
@@ -220,6 +236,42 @@ BY_HEAD = ("mixed",)
 ANSWER_WIDTH = 120
 
 
+class CleanLine(DocumentLine):
+    """The clean text. It begins as the document's own, with the word to change selected."""
+
+    def __init__(self) -> None:
+        super().__init__(is_live=False)
+        self.setClearButtonEnabled(True)
+        self._given = ""
+        self._word = (0, 0)
+
+    @Slot()
+    def reset(self) -> None:
+        """Discard a text of the user."""
+        self.setText(self._given)
+
+    @property
+    def written(self) -> str:
+        """The text of the user; empty while it is that of the document."""
+        return "" if self.text() == self._given else self.text()
+
+    def give(self, text: str, word: tuple[int, int]) -> None:
+        """Show the document's text, unless the user has another; `word` are its first letter and length."""
+        if self.written or (text, word) == (self._given, self._word):
+            return
+        self._given, self._word = text, word
+        self.setText(text)
+        self._select()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._select()
+
+    def _select(self) -> None:
+        if not self.written and self.text():
+            self.setSelection(*self._word)
+
+
 class PatchingPanel(AnswerPanel[Question, Recovered]):
     """Asks for the map while it has a clean text, its own or that of the pinned state A."""
 
@@ -233,7 +285,9 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
         for label in (self._of, self._in):
             label.setFont(ui_font(TEXT_PX))
         tip = N_("A text with as many tokens as the document and another answer; empty is A")
-        self._clean = says(self._line(), id="patch_clean", name=N_("Clean text"), tip=tip)
+        self._clean = says(CleanLine(), id="patch_clean", name=N_("Clean text"), tip=tip)
+        self._clean.editingFinished.connect(self.ask)
+        store.opened.connect(self._clean.reset)
         tip = N_("A token of the vocabulary; empty takes the most probable next token of each text")
         self._answer = says(self._line(), id="patch_answer", name=N_("Answer to the clean text"), tip=tip)
         self._against = says(self._line(), id="patch_against", name=N_("Answer to the document"), tip=tip)
@@ -274,13 +328,14 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
         """The pinned state A, whose text is the clean one while none is written."""
         self._pinned = pinned
         self._show_placeholder()
+        self._give()
         if self.is_seen and self._is_started:
             self.ask()
         else:
             self.forget()
 
     def question(self) -> Question | None:
-        trace, clean, stage = self.store.trace, self._clean.text() or self._pinned, self._stage.value()
+        trace, clean, stage = self.store.trace, self._clean.written or self._pinned, self._stage.value()
         if trace is None or not clean or not has_logits(trace):
             return None
         answers = self._answer.text(), self._against.text()
@@ -291,10 +346,32 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
             return _("Patching every site at every position…")
         if self.store.trace is not None and not has_logits(self.store.trace):
             return _("Patching needs a model with logits, such as those of the generation presets.")
-        return _("Write a clean text above, or pin it as A: the document is the corrupted text.")
+        return _("Change a word of the text above, or pin a text as A: the document is the corrupted text.")
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self.show_answer()
+
+    def on_trace(self, trace: Trace) -> None:
+        self._give()
+        super().on_trace(trace)
+
+    def _give(self) -> None:
+        """Begin with the document's text; the word to change is the key of most weight, else the last."""
+        trace = self.store.trace
+        if trace is None or self._pinned is not None or trace.experiment.vocabulary is None:
+            self._clean.give("", (0, 0))
+            return
+        experiment, view = trace.experiment, self.store.document.view
+        way = _splitting(experiment)
+        text = join_text(experiment, experiment.tokens, way)
+        site = trace.shown(view.site)
+        look = look_of(site, query_head(site.experiment, view), query_in_focus(site, view, None))
+        is_own = site.experiment.memory is None and site.experiment.n_queries == experiment.n_queries
+        at = look.key if look is not None and is_own else len(experiment.tokens) - 1
+        begin, end = (len(join_text(experiment, experiment.tokens[:stop], way)) for stop in (at, at + 1))
+        word = text[begin:end]
+        begin += len(word) - len(word.lstrip())
+        self._clean.give(text, (begin, len(word.strip())))
 
     @Slot()
     def show_answer(self) -> None:

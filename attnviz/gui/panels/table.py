@@ -1,16 +1,21 @@
 """`PANELS`: the closed set of panels, each a row with all that window, help and palette know of it.
 
 A panel's module is imported with the panel, after the window's first frame; this table needs no Qt.
+
+Over 500 lines because it is one table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from attnviz.gui.job import Job
 from attnviz.i18n import N_
+from attnviz.model.edit.intact import is_intact
+from attnviz.model.spec.experiment import Experiment
 from attnviz.study.lessons.window import PanelNames
 
 if TYPE_CHECKING:
@@ -33,7 +38,8 @@ class PanelRow:
     A panel without a title is named by its tab or by the cards inside it; one without a frame brings its own.
     A panel with a `width` needs that many pixels: in a narrower place it scrolls, and among tabs it widens
     the place while it is in front. One that is `computed` shows numbers of the run and nothing to edit: it
-    fades, with the reason, while they are those of an earlier state.
+    fades, with the reason, while they are those of an earlier state. It stands in its workspaces while it
+    `has_content` for the experiment.
     """
 
     id: str
@@ -49,6 +55,7 @@ class PanelRow:
     framed: bool = True
     width: int = 0
     computed: bool = False
+    has_content: Callable[[Experiment], bool] = lambda experiment: True
 
     def __post_init__(self) -> None:
         texts = {name: getattr(self, name).strip() for name in ("title", "source", "help", "words", "lesson")}
@@ -351,7 +358,7 @@ PANELS: tuple[PanelRow, ...] = (
         words=N_("difference of two states, A and B"),
         workspaces=("compare",),
         lesson="hidden",
-        asks=(Job("compare", N_("Comparing")),),
+        asks=(Job("compare", N_("Comparing")), Job("compare_cards", N_("Comparing"))),
         titled=False,
         width=560,
     ),
@@ -394,6 +401,19 @@ PANELS: tuple[PanelRow, ...] = (
             Job("claims", N_("Checking the claims")),
             Job("own_claims", N_("Checking the claims")),
         ),
+    ),
+    PanelRow(
+        "ablation",
+        N_("Ablation"),
+        "ablation.ablation:AblationPanel",
+        help=N_("What heads that are off change: the next token, the loss, the best head, the maps."),
+        cites="circuits",
+        words=N_("head off, knock out, before and after, delta"),
+        workspaces=("model",),
+        lesson="hidden",
+        asks=(Job("ablation", N_("Comparing with all heads on")),),
+        titled=False,
+        has_content=lambda experiment: not is_intact(experiment),
     ),
     PanelRow(
         "lens",

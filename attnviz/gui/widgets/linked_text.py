@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
@@ -26,6 +26,8 @@ from attnviz.model.controls import control_of
 from attnviz.study.lessons.markup import CONTROLS, NUMBER
 
 TEXT_PX = 15
+HEAD = "head"
+"""Kind of the link to a head."""
 _LINE = 132
 _HIGH_LINE, _HIGH_TOP = 150, 4
 """Height of a line in percent of the font's; that of one in a text with controls, and the pixels above it."""
@@ -238,3 +240,25 @@ def points(texts: list[str]) -> str:
     )
     table = f'<table class="points" cellspacing="0" cellpadding="0" width="100%">{rows}</table>'
     return table if rows else ""
+
+
+def link(address: str, text: str, kind: str = "") -> str:
+    """A plain text as a link; the colour of its `kind` is that of queries or of keys."""
+    of_kind = f'class="{kind}" ' if kind else ""
+    return f'<a {of_kind}href="{escape(address)}">{escape(text)}</a>'
+
+
+def head_link(site: str, head: int, text: str) -> str:
+    """A link to a head."""
+    return link(f"{HEAD}:{head}:{site}", text)
+
+
+def head_of(address: str) -> tuple[str, int]:
+    """The site and the head of such a link."""
+    _kind, head, site = address.split(":")
+    return site, int(head)
+
+
+def line(text: str, style: str = "") -> str:
+    """Marked-up text as a paragraph without a gap below."""
+    return f'<p style="margin: 0; line-height: 118%; {style}">{text}</p>'

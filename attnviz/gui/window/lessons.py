@@ -156,7 +156,7 @@ class LessonLive(QObject):
 
     def _hide(self, panels: tuple[str, ...]) -> None:
         """Hide the panels that the lesson hides, in every workspace."""
-        self._surface.workspaces.hide(frozenset(panels))
+        self._surface.workspaces.hide(frozenset(panels), "lesson")
 
     @Slot(object)
     def _on_cure(self, scene: Scene) -> None:

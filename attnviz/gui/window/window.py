@@ -138,6 +138,7 @@ class Window(QMainWindow):
         menus = Menus(self.surface, self.handlers, self.top_bar.layout_menu, self)
         self.commands.fill(self.top_bar.menus, menus.extend)
         self._connect()
+        self._hide_empty()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
         retranslate(self)
@@ -331,7 +332,15 @@ class Window(QMainWindow):
     def _on_changed(self, old: Document, new: Document) -> None:
         if old.title != new.title or old.site != new.site:
             self._show_title()
+        if old.experiment is not new.experiment:
+            self._hide_empty()
         self.commands["transpose"].setChecked(new.view.orientation == "queries_as_columns")
+
+    def _hide_empty(self) -> None:
+        """Hide the panels that have nothing to show of this experiment."""
+        experiment = self.store.experiment
+        empty = (row.id for row in PANELS if not row.has_content(experiment))
+        self.workspaces.hide(frozenset(empty), "empty")
 
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:

@@ -50,8 +50,9 @@ class Workspaces(QObject):
         self._is_touched = False
         self.enlarged = ""
         """The panel that has the whole window."""
-        self._hidden: frozenset[str] = frozenset()
-        self._before = QByteArray()
+        self._hidden: dict[str, frozenset[str]] = {}
+        """Hidden panels, by the reason."""
+        self._before, self._hidden_before = QByteArray(), frozenset[str]()
         self.rails = Rails(window, docks)
         self.rails.changed.connect(self._on_rail)
         self._later = QTimer(self)
@@ -80,8 +81,10 @@ class Workspaces(QObject):
 
     @property
     def main(self) -> str:
-        """The first panel of the arrangement."""
-        return first_panel(self._node)
+        """The first panel of the arrangement that is not hidden."""
+        hidden = self._all_hidden()
+        panels = (panel for stack in stacks(self._node) for panel in stack.panels)
+        return next((panel for panel in panels if panel not in hidden), first_panel(self._node))
 
     def start(self) -> None:
         """Arrange the docks for the first time."""
@@ -152,26 +155,36 @@ class Workspaces(QObject):
         self._size()
         self._later.start()
 
-    def hide(self, panels: frozenset[str]) -> None:
-        """Hide these panels in every workspace until others are named; the View menu still shows them."""
-        if panels == self._hidden:
+    def hide(self, panels: frozenset[str], reason: str) -> None:
+        """Hide these panels in every workspace until others are named for this reason; the View menu still
+        shows them.
+        """
+        before = self._hidden.get(reason, frozenset())
+        if panels == before:
             return
-        back, self._hidden = self._hidden - panels, panels
+        self._hidden[reason] = panels
         with self._arranging():
-            for id_ in back & self._panels():
-                self._docks[id_].show()
+            if not self.enlarged:
+                self._show_again(before - panels)
             self._hide()
         self._later.start()
 
+    def _show_again(self, panels: frozenset[str]) -> None:
+        for id_ in panels & self._panels():
+            self._docks[id_].show()
+
+    def _all_hidden(self) -> frozenset[str]:
+        return frozenset().union(*self._hidden.values())
+
     def _hide(self) -> None:
-        for id_ in self._hidden:
+        for id_ in self._all_hidden():
             self._docks[id_].hide()
 
     def enlarge(self, id_: str) -> None:
         """Give one panel the place of all others that are not floating."""
         self.give_back()
         self.show_panel(id_)
-        self._before = self._window.saveState(LAYOUT_VERSION)
+        self._before, self._hidden_before = self._window.saveState(LAYOUT_VERSION), self._all_hidden()
         with self._arranging():
             for dock in self._docks.values():
                 if dock.panel_id != id_ and not dock.isFloating():
@@ -192,6 +205,8 @@ class Workspaces(QObject):
         self.enlarged = ""
         with self._arranging():
             self._window.restoreState(self._before, LAYOUT_VERSION)
+            self._show_again(self._hidden_before - self._all_hidden())
+            self._hide()
         self._dress()
         self._follow()
         self.enlarged_changed.emit("")

@@ -157,7 +157,7 @@ _BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
 _COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
 _COMPARE_NARROW = Split("across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True)))
 
-_MODEL = Split(
+_MODEL_PANELS = Split(
     "across",
     (
         Split(
@@ -176,7 +176,12 @@ _MODEL = Split(
             grows=0.4,
         ),
     ),
+    size=620,
+    grows=1.0,
 )
+
+_MODEL = Split("down", (Stack(("ablation",), 92), _MODEL_PANELS))
+"""The strip over the panels stands while a head is off or a number is set by hand."""
 
 _LEARN = Split(
     "across",

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pointer
 import pytest
+from desk import count_color, picture
 from first_layer import change, stacked
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -27,7 +28,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, cache_bytes, layouts
+from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, cache_bytes, layouts
 from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -243,6 +244,48 @@ def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:
     choose(panel, "cost_memory", "141")
     assert said(panel).startswith("141 GB\n")
     assert "60,573 tokens" in said(panel), "the others are there, too"
+    titles = [line.removesuffix(" GB") for line in said(panel).splitlines() if line.endswith(" GB")]
+    sizes = [int(title) for title in titles if title.isdigit()]
+    assert sizes[1:] == sorted(memory.gb for memory in MEMORIES if memory.gb != 141)
+
+
+FITS = (
+    ("llama-3-70b", "80", "The weights alone need 141.11 GB of 80 GB. 2 such devices would do."),
+    ("llama-3-8b", "24", "8,192 tokens at batch 1 fit in 24 GB: 6.87 GB are free. Batch 7 would fit."),
+    ("gpt3", "8", "The weights alone need 349.21 GB of 8 GB. 45 such devices would do."),
+)
+
+
+@pytest.mark.parametrize(("model", "memory", "sentence"), FITS)
+def test_a_bar_and_a_sentence_say_what_fits(panel: CostPanel, model: str, memory: str, sentence: str) -> None:
+    choose(panel, "cost_source", model)
+    choose(panel, "cost_memory", memory)
+    assert panel.findChild(QLabel, "cost_sentence").text() == sentence  # type: ignore[union-attr]
+    weights, cache, free = panel.bar.parts()
+    fit, width = panel.question.fit, panel.bar.width()
+    scale = width / max(fit.memory, fit.used)
+    assert [part.width() for part in (weights, cache)] == pytest.approx(
+        [scale * fit.weights, scale * fit.cache]
+    )
+    image, past = picture(panel.bar), panel.bar.past()
+    theme = LIGHT
+    assert count_color(image, theme.query, weights) > 0.8 * min(weights.width(), width - past.width()) * 16
+    assert (past.width() > 0) == (fit.free < 0)
+    assert past.isEmpty() or count_color(image, theme.error, past) > 0.8 * past.width() * 14
+    assert (free.width() > 0) == (fit.free >= 0) and cache.width() > 0
+
+
+def test_a_memory_of_any_size_is_typed_and_a_batch_past_it_names_another(
+    panel: CostPanel, qtbot: QtBot
+) -> None:
+    choose(panel, "cost_source", "llama-3-8b")
+    type_number(qtbot, panel, "cost_memory_gb", "20")
+    type_number(qtbot, panel, "cost_batch", "16")
+    assert find(panel, Combo, "cost_memory").value() == OWN
+    said_ = "8,192 tokens at batch 16 need 33.24 GB of 20 GB. Batch 3 would fit, or 2 such devices would do."
+    assert panel.findChild(QLabel, "cost_sentence").text() == said_  # type: ignore[union-attr]
+    panel.bar.chosen.emit("parameters")
+    assert panel.question.quantity == "parameters"
 
 
 def test_a_quantised_cache_shows_its_scales(panel: CostPanel) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtCore import QUrl
+from PySide6.QtWidgets import QPushButton
 
 from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.linked_text import LinkedText
+from attnviz.model.spec.view import Cell
 
 
 @pytest.fixture
@@ -21,11 +24,11 @@ def desk(make_desk: MakeDesk) -> Desk:
 def test_the_sentence_is_the_greatest_weight_of_the_row(desk: Desk) -> None:
     row, tokens = desk.store.site["weights"][1, 3], desk.store.experiment.tokens
     key = int(row.argmax())
-    assert (
-        desk.find(QLabel, "head_sentence")
-        .text()
-        .endswith(f"“{tokens[3]}” attends most to “{tokens[key]}”: {row[key]:.3f}.")
-    )
+    sentence = desk.find(LinkedText, "head_sentence")
+    assert sentence.toPlainText() == f"“{tokens[3]}” attends most to “{tokens[key]}”: {row[key]:.3f}."
+    sentence.anchorClicked.emit(QUrl(f"key:{key}"))
+    assert desk.store.document.view.locked == Cell("weights", 3, key, 1)
+    assert 'href="query:3"' in sentence.toHtml() and f'href="key:{key}"' in sentence.toHtml()
     assert desk.find(WholeLabel, "head_title").text() == "layer 2 of 2 · self · head 2"
 
 

@@ -77,6 +77,32 @@ def test_the_shares_are_those_of_the_library_and_a_click_goes_there(desk: Desk, 
     assert (desk.store.document.site, desk.store.document.view.query) == ("layers.2.self", 6)
 
 
+def test_it_begins_with_the_document_and_the_word_to_change(desk: Desk, qtbot: QtBot) -> None:
+    line, experiment = desk.find(DocumentLine, "patch_clean"), desk.store.experiment
+    assert line.text() == 'Tom said: "The red box is by the lake." Lily said: "The red'
+    # The last red attends most to box: that word is selected, and nothing is computed for the same text.
+    assert line.selectedText() == "box" and line.selectionStart() == line.text().index("box")
+    assert shown(desk).answer.asked is None
+    line.insert("ball")
+    line.editingFinished.emit()
+    panel = shown(desk)
+    qtbot.waitUntil(lambda: panel.answer.result is not None)
+    text = 'Tom said: "The red ball is by the lake." Lily said: "The red'
+    wanted = analysis.patch(set_tokens(experiment, split_text(experiment, text, MODEL.id)), experiment)
+    assert panel.answer.result is not None and panel.answer.result.clean == wanted.clean
+    desk.store.look(site="layers.3.self")
+    assert line.text() == text, "a text of the user stays"
+
+
+def test_another_document_brings_its_own_text(desk: Desk) -> None:
+    write(desk, "patch_clean", OTHER)
+    desk.store.open(load_preset("stories-name"))
+    desk.settle()
+    line = desk.find(DocumentLine, "patch_clean")
+    desk.qtbot.waitUntil(lambda: line.text() != OTHER and bool(line.text()))
+    assert line.selectedText() in line.text() and line.selectedText()
+
+
 def test_heads_have_rows_of_their_own(desk: Desk, qtbot: QtBot) -> None:
     panel = written(desk, qtbot)
     stage = desk.find(Combo, "patch_stage")
@@ -109,7 +135,7 @@ def test_a_pinned_state_is_the_clean_text(desk: Desk, qtbot: QtBot) -> None:
 @pytest.mark.parametrize(
     ("text", "says", "failed"),
     [
-        ("", "Write a clean text", False),
+        ("", "Change a word of the text above", False),
         ("Tom said", "The clean text must have as many tokens as the document, 20; got 3.", True),
         ("The red box is red", "must", True),
     ],

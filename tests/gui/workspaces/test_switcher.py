@@ -40,6 +40,7 @@ def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> 
     for index, row in enumerate(WORKSPACES):
         desk.go(row.id)
         first = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
+        first = {id_ for id_ in first if PANEL_BY_ID[id_].has_content(desk.store.experiment)}
         wanted = set(SHELF) if row.id == LEARN else first  # the steps of a lesson open other places
         assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW, row.id
         assert tabs.currentIndex() == index, row.id

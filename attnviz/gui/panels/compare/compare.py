@@ -13,6 +13,7 @@ from attnviz.core.alignment import ALIGNMENTS
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import says
+from attnviz.gui.panels.compare.cards import Cards, CardsAsked
 from attnviz.gui.panels.compare.controls import Controls
 from attnviz.gui.panels.compare.details import HEIGHT, WIDTH, Details
 from attnviz.gui.panels.compare.maps import SIDES, CompareMaps
@@ -34,8 +35,10 @@ from attnviz.model.trace import Trace
 from attnviz.model.why_not import WHY_NOT_BY_ID
 from attnviz.study.contrast.contrast import nearest_common
 
-KEY = "compare"
-"""The job of the worker."""
+KEY, CARDS = "compare", "compare_cards"
+"""The jobs of the worker."""
+BRIEF = 96
+"""Height of the sentence above the cards."""
 BELOW_FROM = 380
 """Height from which the details stand below the maps."""
 
@@ -54,6 +57,7 @@ class ComparePanel(Panel):
         self.pinning = Pinning(store, self)
         self.own = self.asks(Answer(KEY, OwnAsked.answer, self, in_turn=True))
         self.prepared = self.asks(Answer(KEY, PreparedAsked.answer, self, in_turn=True))
+        self._small = self.asks(Answer(CARDS, CardsAsked.answer, self, after=KEY))
         self._seed = 0
         self._placed: tuple[Any, ...] = ()
         """The state that the title and the choices of places show: they are written anew for another."""
@@ -61,6 +65,7 @@ class ComparePanel(Panel):
         """A chosen cell that B does not have."""
         self._alignment, self._a_follows = ALIGNMENTS[0].id, False
         self.controls, self.details, self._empty = Controls(), Details(), EmptyState("")
+        self.cards = Cards()
         self.pictures = CompareMaps()
         self._lay_out()
         self._shown = self._comparison()
@@ -172,6 +177,8 @@ class ComparePanel(Panel):
         if not self.is_seen:
             self.forget()
             return
+        if self._shown.offers_prepared:
+            self._ask_cards()
         if self._is_unrelated:
             if self.own.asked is not None or not self._shown.is_unrelated:
                 self._forget()
@@ -185,6 +192,11 @@ class ComparePanel(Panel):
             self.own.ask(self._own_question(trace, self.pinning.pinned))
         elif not self.is_own:
             self.prepared.ask(self._prepared_question(trace))
+
+    def _ask_cards(self) -> None:
+        """Ask for the pictures of the cards."""
+        if self.store.current_trace is not None and self.is_seen and self._is_started:
+            self._small.ask(CardsAsked.of(self.store))
 
     @property
     def _is_unrelated(self) -> bool:
@@ -261,10 +273,13 @@ class ComparePanel(Panel):
             self._local = None
         self._body.setVisible(shown.has_body)
         self._empty.setVisible(not shown.has_body)
-        text, action, links = shown.empty
+        text, action = shown.empty
         self._empty.set_text(text)
         self._empty.set_action(action)
-        self._empty.set_links(_("Or compare this state with a prepared change:"), links)
+        self.cards.setVisible(shown.offers_prepared)
+        self._empty.setMaximumHeight(BRIEF if shown.offers_prepared else self.maximumHeight())
+        if shown.offers_prepared:
+            self._ask_cards()
         self.controls.show_comparison(shown)
         self._show_places()
         self.details.show_comparison(shown)
@@ -427,7 +442,8 @@ class ComparePanel(Panel):
         pinning.changed.connect(self._on_pinned)
         controls.pin.clicked.connect(pinning.pin)
         self._empty.triggered.connect(self._on_action)
-        self._empty.chosen.connect(self.choose)
+        self.cards.chosen.connect(self.choose)
+        self.cards.follow(self._small)
         controls.unpin.clicked.connect(pinning.unpin)
         controls.swap.clicked.connect(pinning.swap)
         controls.export.clicked.connect(self._on_export)
@@ -458,6 +474,7 @@ class ComparePanel(Panel):
         column.addWidget(self.controls)
         column.addWidget(self._body, 1)
         column.addWidget(self._empty, 1)
+        column.addWidget(self.cards, 3)
         self.controls.row.set_options(options())
         self.controls.row.set_value(OWN)
         self._arrange()

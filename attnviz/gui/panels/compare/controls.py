@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QSize, Slot
 from PySide6.QtGui import QFont, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -14,6 +14,7 @@ from attnviz.gui.look.icons import icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.compare.shown import Comparison
+from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import transition_ms
@@ -59,29 +60,47 @@ class Controls(QWidget):
         self.head = _combo("head", 4, N_("Head"))
         self.stage = _combo("stage", 7, N_("Stage"))
         self.row = _combo("row", 12, N_("Comparison"))
+        tip = N_("Show the alignment of the tokens, the layer and the stage")
+        self.show_more = _button("show", N_("Show"), tip)
+        self.show_more.setCheckable(True)
+        self.show_more.toggled.connect(self._fold)
+        self._folded = QWidget()
+        row = in_row(self._folded, *self._choices, spacing=GRID)
+        row.addStretch(1)
+        self._folded.hide()
         self._top, self._line, self._second = QVBoxLayout(self), QHBoxLayout(), QHBoxLayout()
         self._top.setContentsMargins(0, 0, 0, 0)
         self._top.setSpacing(GRID // 2)
         for line in (self._line, self._second):
             line.setSpacing(GRID)
             self._top.addLayout(line)
+        self._top.addWidget(self._folded)
         self._line.addWidget(self.title, 1)
         for button in (self.pin, self.unpin, self.swap, self.blink, self.shuffle):
             self._line.addWidget(button)
-        for choice in self._choices:
+        for choice in self._open_choices:
             self._line.addWidget(choice)
         self._line.addWidget(self.export)
         self._is_wide = True
 
     @property
     def _choices(self) -> tuple[QWidget, ...]:
-        """The alignment, the place and the comparison: in a narrow panel a line of their own."""
-        return (self.align, self.follows, self.site, self.head, self.stage, self.row)
+        """The alignment and the place, in a line that one button unfolds."""
+        return (self.align, self.follows, self.site, self.stage)
+
+    @property
+    def _open_choices(self) -> tuple[QWidget, ...]:
+        """The head, the comparison and what unfolds the rest: in a narrow panel a line of their own."""
+        return (self.head, self.row, self.show_more)
+
+    @Slot()
+    def _fold(self) -> None:
+        self._folded.setVisible(self.show_more.isChecked() and not self.show_more.isHidden())
 
     @property
     def of_own(self) -> tuple[QWidget, ...]:
         """Widgets that a comparison of one's own has, and a prepared one lacks."""
-        return (self.unpin, self.swap, self.blink, self.align, self.follows)
+        return (self.unpin, self.swap, self.blink, self.align, self.follows, self.show_more)
 
     @property
     def places(self) -> tuple[QWidget, ...]:
@@ -98,7 +117,7 @@ class Controls(QWidget):
         if is_wide == self._is_wide:
             return
         self._is_wide = is_wide
-        for choice in self._choices:
+        for choice in self._open_choices:
             (self._second if is_wide else self._line).removeWidget(choice)
             if is_wide:
                 self._line.insertWidget(self._line.count() - 1, choice)
@@ -111,10 +130,12 @@ class Controls(QWidget):
         for widget in self.of_own:
             widget.setVisible(has_a)
         for choice in self.places:
-            choice.setVisible(choice.isVisibleTo(self) and has_a)
+            choice.setVisible(not choice.isHidden() and has_a)
+        self._fold()
         compared = shown.compared
         self.shuffle.setVisible(compared is not None and compared.row.how == "permuted")
         self.export.setVisible(shown.own is not None)
+        self.pin.setVisible(shown.has_body)  # the empty state has its own button
 
     def offer_places(self, trace: Trace, document: Document) -> None:
         """Offer the layers, heads and stages of B; a single one needs no control."""

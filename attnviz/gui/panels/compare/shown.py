@@ -63,17 +63,22 @@ class Comparison:
         return self.picture is not None or not self.is_own
 
     @property
-    def empty(self) -> tuple[str, str, tuple[Option, ...]]:
-        """The sentence of the empty state, its button, and the prepared comparisons that it offers."""
+    def offers_prepared(self) -> bool:
+        """True if the prepared comparisons stand below the sentence: nothing of this document is pinned."""
+        return not self.has_body and (self.is_empty or self.is_unrelated)
+
+    @property
+    def empty(self) -> tuple[str, str]:
+        """The sentence of the empty state, and its button."""
         if self.is_empty:
             says = _(
                 "Pin the present state as A, then change anything in the window: the text, the mask, a head."
             )
-            return says, _("Pin as A"), prepared()
+            return says, _("Pin as A")
         offer = (
             _("Compare “{stage}”").format(stage=_(STAGE_BY_ID[self.offered].title)) if self.offered else ""
         )
-        return self.reason or _("Comparing…"), _("Pin as A") if self.is_unrelated else offer, ()
+        return self.reason or _("Comparing…"), _("Pin as A") if self.is_unrelated else offer
 
 
 def heading(document: Document, row: str, drawn: SiteTrace | None) -> str:

@@ -41,6 +41,7 @@ from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.gui.look.words import says
+from attnviz.gui.panels.cost.bar import MemoryBar, sentence
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
 from attnviz.gui.panels.cost.question import (
@@ -237,6 +238,13 @@ class CostPanel(Panel):
         self._total = WholeLabel()
         self._total.setObjectName("cost_total")
         self._total.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold))
+        self.bar = MemoryBar()
+        self.bar.chosen.connect(self._on_quantity)
+        self._fits = QLabel()
+        self._fits.setObjectName("cost_sentence")
+        self._fits.setTextFormat(Qt.TextFormat.PlainText)
+        self._fits.setWordWrap(True)
+        self._fits.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self._lay_out()
         store.traced.connect(self._note_run)
         set_tone("muted", self._caption)
@@ -324,6 +332,8 @@ class CostPanel(Panel):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
         column.addLayout(top)
+        column.addWidget(self.bar)
+        column.addWidget(self._fits)
         result = QHBoxLayout()
         result.addWidget(self._total, 1)
         result.addWidget(self._measure)
@@ -375,6 +385,10 @@ class CostPanel(Panel):
         lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
         self._total.set_line(_sentence(lines))
+        fit = q.fit
+        self.bar.set_fit(fit)
+        self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))
+        set_tone("error" if fit.free < 0 else "", self._fits)
         key = _shapes(q.stack) if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())

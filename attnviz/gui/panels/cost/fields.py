@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
 from attnviz.core.cost.architecture import Architecture, Latent
-from attnviz.core.cost.memory import FORMATS, MEMORIES_GB
+from attnviz.core.cost.memory import FORMATS, MEMORIES
 from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
 from attnviz.gui.look.theme import GRID
@@ -36,8 +36,8 @@ def _always(question: Question) -> bool:
 class CostField:
     """One row. `edit` returns the question with the value and may raise `ValueError`.
 
-    `options` (ids) define a choice, `is_switch` a switch, else it is a number with `decimals` digits behind
-    the point, from `least` to `most`.
+    `options` (ids, some with other `titles`) define a choice, `is_switch` a switch, else it is a number with
+    `decimals` digits behind the point, from `least` to `most`.
     `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
     """
 
@@ -48,6 +48,7 @@ class CostField:
     hint: str = ""
     shown: Shown = _always
     options: tuple[str, ...] = ()
+    titles: tuple[tuple[str, str], ...] = ()
     is_switch: bool = False
     decimals: int = 0
     least: float = 1
@@ -58,10 +59,10 @@ class CostField:
 def _plain(name: str) -> tuple[Read, Edit]:
     def read(q: Question) -> Any:
         value = getattr(q, name)
-        return str(value) if name in ("group", "memory_gb") else value
+        return str(value) if name == "group" else value
 
     def edit(q: Question, value: Any) -> Question:
-        changes: dict[str, Any] = {name: int(value) if name in ("group", "memory_gb") else value}
+        changes: dict[str, Any] = {name: int(value) if name == "group" else value}
         return replace(q, **changes)
 
     return read, edit
@@ -131,15 +132,19 @@ def _has_window(q: Question) -> bool:
 
 
 def _has_groups(q: Question) -> bool:
-    return bool(q.kv_format.group or (_weighs(q) and q.format(q.weights).group))
-
-
-def _weighs(q: Question) -> bool:
-    return q.quantity in ("fits", "stages", "bound")
+    return bool(q.kv_format.group or q.format(q.weights).group)
 
 
 def _has_device(q: Question) -> bool:
     return q.quantity == "bound"
+
+
+def _memory(q: Question) -> str:
+    return str(q.memory_gb) if str(q.memory_gb) in _MEMORIES else OWN
+
+
+def _set_memory(q: Question, id_: str) -> Question:
+    return replace(q, memory_gb=int(id_)) if id_ in _MEMORIES else q
 
 
 def _set_device(q: Question, id_: str) -> Question:
@@ -161,7 +166,8 @@ def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> Cos
 
 _FORMAT_IDS = tuple(format_.id for format_ in FORMATS)
 _GROUPS = ("16", "32", "64", "128")
-_MEMORIES = tuple(str(gb) for gb in MEMORIES_GB)
+_MEMORIES = tuple(str(memory.gb) for memory in MEMORIES)
+_DEVICES = tuple((str(memory.gb), memory.devices) for memory in MEMORIES)
 
 FIELDS: tuple[CostField, ...] = (
     _field("n", N_("Context n"), _plain("n"), hint=N_("Tokens per sequence"), most=10**8, of_shapes=False),
@@ -180,7 +186,6 @@ FIELDS: tuple[CostField, ...] = (
         _plain("weights"),
         options=_FORMAT_IDS,
         of_shapes=False,
-        shown=_weighs,
         hint=N_("Number format of the parameters"),
     ),
     _field(
@@ -194,12 +199,19 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field(
         "memory",
+        N_("Memory of"),
+        (_memory, _set_memory),
+        options=(*_MEMORIES, OWN),
+        titles=_DEVICES,
+        of_shapes=False,
+        hint=N_("Device memory; GB is 10⁹ bytes"),
+    ),
+    _field(
+        "memory_gb",
         N_("Memory, GB"),
         _plain("memory_gb"),
-        options=_MEMORIES,
         of_shapes=False,
-        shown=lambda q: q.quantity == "fits",
-        hint=N_("Device memory; GB is 10⁹ bytes"),
+        hint=N_("Device memory of any size; GB is 10⁹ bytes"),
     ),
     _field(
         "device",
@@ -313,7 +325,8 @@ class CostFields(QWidget):
 
     def _make(self, field: CostField) -> Any:
         if field.options:
-            combo = Combo([(option, option, "") for option in field.options])
+            titles = dict(field.titles)
+            combo = Combo([(option, titles.get(option, option), "") for option in field.options])
             combo.setSizeAdjustPolicy(Combo.SizeAdjustPolicy.AdjustToContents)  # RTX 4090 or RTX 3050
             combo.setSizePolicy(QSizePolicy.Policy.MinimumExpanding, QSizePolicy.Policy.Fixed)
             combo.setMinimumWidth(0)

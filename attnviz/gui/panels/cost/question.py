@@ -9,10 +9,12 @@ from typing import Any
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, Timed
 from attnviz.core.cost import memory as cost_memory
+from attnviz.core.cost import memory_fit
 from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES_GB, Format
+from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, Format
+from attnviz.core.cost.memory_fit import Fit
 from attnviz.core.cost.published_models import PUBLISHED_BY_ID
 from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, Peaks, roofline
 from attnviz.explain.architectures import counts_every_mask
@@ -68,7 +70,7 @@ class Question:
     weights: str = "float16"
     kv: str = "float16"
     group: int = 32
-    memory_gb: int = MEMORIES_GB[1]
+    memory_gb: int = 80
     device: str = DEVICES[0].id
     own: Peaks = DEVICES[0].peaks(FORMAT_BY_ID["float16"])
     is_edited: bool = False
@@ -98,6 +100,12 @@ class Question:
     def with_own(self, **peaks: Any) -> Question:
         """The question with peaks that no device of the table has."""
         return replace(self, device=OWN, own=replace(self.peaks, format="", tf32=None, **peaks))
+
+    @property
+    def fit(self) -> Fit:
+        """Weights and cache in the chosen memory."""
+        weights = self.format(self.weights)
+        return memory_fit.fit(self.stack, self.n, self.batch, weights, self.kv_format, self.memory_gb)
 
     @property
     def kv_format(self) -> Format:
@@ -159,10 +167,11 @@ def _edits(q: Question, trace: Trace | None) -> tuple[Line, ...]:
 
 
 def _fits(q: Question) -> tuple[Line, ...]:
-    """The chosen memory first, then the others."""
-    lines: list[Line] = []
-    for memory in sorted(MEMORIES_GB, key=lambda gb: gb != q.memory_gb):
-        lines.append(Line(f"{memory} GB", kind="title"))
+    """The chosen memory, then the others from the smallest to the largest."""
+    others = [memory.gb for memory in MEMORIES if memory.gb != q.memory_gb]
+    lines = list[Line]()
+    for memory in (q.memory_gb, *others):
+        lines.append(Line(f"{memory:,} GB", kind="title"))
         weights = q.format(q.weights)
         lines += cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
     lines.append(

@@ -13,14 +13,16 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.label_spacing import nice_step
+from attnviz.core.text import number
 from attnviz.gui.look.colors import Indices, indexed_image, pool
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.panels.grid.layout import GAP, LABELS, TITLE, Block, GridLayout, arrange
+from attnviz.gui.panels.grid.layout import LABELS, NUMBERED, TITLE, Block, GridLayout, arrange
 from attnviz.gui.widgets.canvas import Canvas
 from attnviz.gui.widgets.control import draw_focus_ring
 from attnviz.gui.widgets.heat.hatch import device_scale
 from attnviz.gui.widgets.upright_text import draw_beside
+from attnviz.i18n import _
 
 Place = tuple[int, int, int]
 """(group, layer, head)."""
@@ -31,10 +33,15 @@ Orders = Mapping[tuple[int, int], tuple[int, ...]]
 _TEXT_PX = 11
 _NUMBER = QSizeF(18, 14)
 """Room of a head's number in the corner of its tile."""
-_NUMBERED = 28.0
-"""Side from which a tile has room for its number."""
-_LEAST_FRAMED = 0.1
+_LEAST_FRAMED = 0.03
 """Smallest share of the largest score with a frame: a faint one around every tile is noise."""
+_THINNEST, _THICKEST = 1.0, 4.5
+"""Width of the frame of nothing, and of the largest score."""
+_PALEST = 0.25
+"""Opacity of the frame of nothing."""
+_INK = 2.5
+"""Width of the line around the chosen tile."""
+_WIDEST_NUMBER = "\N{MINUS SIGN}0.00"
 
 
 _FADED = 0.7
@@ -75,6 +82,7 @@ class GridCanvas(Canvas):
         self._names = ("", "")
         self._pictures: dict[Place, Drawn] = {}
         self._scores: Mapping[Place, float] = {}
+        self._has_numbers = False
         self._orders: Orders = {}
         self._off: frozenset[Place] = frozenset()
         self._layout: GridLayout = arrange(1, 1, (), has_titles=False)
@@ -124,11 +132,17 @@ class GridCanvas(Canvas):
         """The magnitude that has a full frame; 0 without scores."""
         return max(map(abs, self._scores.values()), default=0.0)
 
-    def set_scores(self, scores: Mapping[Place, float]) -> None:
-        """Frame the tiles by their scores, of which the sign is the colour; the largest has a full frame."""
+    def set_scores(self, scores: Mapping[Place, float], *, has_numbers: bool = False) -> None:
+        """Frame the tiles by their scores, of which the sign is the colour; the largest has a full frame.
+
+        With `has_numbers` each score stands beside its tile, where the tiles leave room.
+        """
         if scores != self._scores:
             self._scores = scores
             self.update()
+        if has_numbers != self._has_numbers:
+            self._has_numbers = has_numbers
+            self._arrange()
 
     def set_orders(self, orders: Orders) -> None:
         """Show the heads of layers in these orders, each with its number; the other layers by number."""
@@ -169,7 +183,10 @@ class GridCanvas(Canvas):
 
     def _arrange(self) -> None:
         has_titles = len(self._blocks) > 1
-        self._layout = arrange(self.width(), self.height(), self._blocks, has_titles=has_titles)
+        wanted = QFontMetricsF(ui_font(_TEXT_PX)).horizontalAdvance(_WIDEST_NUMBER) + 4
+        beside = wanted if self._has_numbers else 0.0
+        size = self.width(), self.height()
+        self._layout = arrange(*size, self._blocks, has_titles=has_titles, beside=beside)
         self._repaint()
 
     def _repaint(self) -> None:
@@ -185,9 +202,9 @@ class GridCanvas(Canvas):
         self._paint_off(painter)
         self._paint_titles(painter)
         self._paint_frames(painter)
+        self._paint_scores(painter)
         if self._chosen is not None and self._has(self._chosen):
-            self._outline(painter, self._chosen, self._theme.panel, 1.5, 4.5)
-            self._outline(painter, self._chosen, self._theme.ink, 2.5, 2.5)
+            self._outline(painter, self._chosen, self._theme.ink, _INK, _INK / 2)
         if self._current is not None and self._current != self._chosen and self._has(self._current):
             self._outline(painter, self._current, self._theme.accent, 1.5, 1.5)
         if self._is_focus_shown:
@@ -218,7 +235,7 @@ class GridCanvas(Canvas):
         painter.fillRect(box, QColor(self._theme.ground))
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceOver)
         self._pictures[place].paint(painter, box, ratio, self._theme)
-        if self._orders and box.width() >= _NUMBERED:
+        if self._orders and box.width() >= NUMBERED:
             self._paint_number(painter, place[2], box)
 
     def _paint_number(self, painter: QPainter, head: int, box: QRectF) -> None:
@@ -235,20 +252,22 @@ class GridCanvas(Canvas):
         metrics = QFontMetricsF(font)
         painter.setFont(font)
         painter.setPen(QColor(self._theme.muted))
-        step = nice_step((metrics.horizontalAdvance("00") + 6) / (self._layout.side + GAP))
+        across, down = self._layout.steps
+        every_head = nice_step((metrics.horizontalAdvance("00") + 6) / across)
+        every_layer = nice_step(metrics.height() / down)
         for group, (corner, block) in enumerate(zip(self._layout.corners, self._blocks, strict=True)):
             if len(self._blocks) > 1:
                 painter.drawText(QPointF(corner.x(), TITLE - 5), self._titles[group])
-            for at in range(block.n_layers):
-                if at == 0 or (at + 1) % step == 0:
-                    box = self._layout.rect(group, at, 0)
+            for at in range(block.n_heads):
+                if at == 0 or (at + 1) % every_head == 0:
+                    box = self._layout.rect(group, 0, at)
                     self._number(
                         painter, at, QRectF(box.left() - 10, corner.y() - TITLE, box.width() + 20, TITLE - 3)
                     )
-            for at in range(block.n_heads):
-                if at == 0 or (at + 1) % step == 0:
-                    box = self._layout.rect(group, 0, at)
-                    self._number(painter, at, QRectF(corner.x() - 26, box.top(), 20, box.height()))
+            for at in range(block.n_layers):
+                if at == 0 or (at + 1) % every_layer == 0:
+                    box = self._layout.rect(group, at, 0)
+                    self._number(painter, at, QRectF(corner.x() - 26, box.top(), 18, box.height()))
         self._paint_axes(painter, metrics)
 
     def _number(self, painter: QPainter, at: int, box: QRectF) -> None:
@@ -281,15 +300,35 @@ class GridCanvas(Canvas):
     def _paint_frames(self, painter: QPainter) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         most = self.largest_score or 1.0
+        thickest = min(_THICKEST, self._layout.gap - 1)
         for place, score in self._scores.items():
             share = abs(score) / most
             if share >= _LEAST_FRAMED and self._has(place):
                 color = QColor(self._theme.key_mark if score > 0 else self._theme.query)
-                color.setAlphaF(share**1.5)
-                pen = QPen(color, 2.0)
+                color.setAlphaF(_PALEST + (1 - _PALEST) * share)
+                width = _THINNEST + (thickest - _THINNEST) * share
+                pen = QPen(color, width)
                 pen.setJoinStyle(Qt.PenJoinStyle.MiterJoin)
                 painter.setPen(pen)
-                painter.drawRect(self.tile_rect(place).adjusted(-1, -1, 1, 1))
+                outset = width / 2 + (_INK if place == self._chosen else 0)
+                painter.drawRect(self.tile_rect(place).adjusted(-outset, -outset, outset, outset))
+
+    def _paint_scores(self, painter: QPainter) -> None:
+        """The score of each head at the upper right of its tile; a head that is off says so instead."""
+        if not self._layout.beside:
+            return
+        painter.setFont(ui_font(_TEXT_PX))
+        for place in {**self._scores, **dict.fromkeys(self._off)}:
+            if not self._has(place):
+                continue
+            box, is_off = self.tile_rect(place), place in self._off
+            score = 0.0 if is_off else self._scores[place]
+            is_framed = abs(score) >= _LEAST_FRAMED * (self.largest_score or 1.0)
+            painter.setPen(QColor(self._theme.ink if is_framed else self._theme.muted))
+            left = box.right() + self._layout.gap / 2 + 1
+            room = QRectF(left, box.top() - 1, self._layout.beside, 14)
+            text = _("off") if is_off else number(score, 2)
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
 
     def _outline(self, painter: QPainter, place: Place, color: str, width: float, outset: float) -> None:
         pen = QPen(QColor(color), width)
@@ -320,5 +359,5 @@ class GridCanvas(Canvas):
         group, layer, head = self._current or self._chosen or (0, 0, 0)
         block = self._blocks[group]
         slot = self._slot((group, layer, head))
-        there = min(max(layer + across, 0), block.n_layers - 1), min(max(slot + down, 0), block.n_heads - 1)
+        there = min(max(layer + down, 0), block.n_layers - 1), min(max(slot + across, 0), block.n_heads - 1)
         return self._head_at(group, *there)

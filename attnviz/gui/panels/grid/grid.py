@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Slot
@@ -29,6 +30,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
 from attnviz.gui.widgets.heat.content import cell_indices, color_kind
+from attnviz.gui.widgets.linked_text import LinkedText, head_link, head_of, line
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.sites.sites import at
@@ -73,12 +75,13 @@ def words_of_facts(facts: Facts | None, first: str) -> list[str]:
     return parts + list(scores.values())
 
 
-def words_of_best(score: str, heads: Sequence[tuple[str, int, float]], named: Named) -> str:
-    """The heads with the largest values of a score."""
+def links_of_best(score: str, heads: Sequence[tuple[str, int, float]], named: Named) -> str:
+    """The heads with the largest values of a score, as links."""
     best = sorted(heads, key=lambda one: -one[2])[:MOST_NAMED]
-    titles = [f"{named(site, head)} {number(value, 3)}" for site, head, value in best]
-    title = _(HEAD_SCORE_BY_ID[score].title)
-    return _("Largest {score}: {heads}").format(score=title, heads=enumerated(titles))
+    titles = [f"{head_link(site, head, named(site, head))} {number(value, 3)}" for site, head, value in best]
+    title = escape(_(HEAD_SCORE_BY_ID[score].title))
+    said = _("Largest {score}: {heads}").format(score=title, heads=enumerated(titles))
+    return line(said, "white-space: nowrap")
 
 
 def words_of_effects(effects: Effects, trace: Trace, only: tuple[str, int] | None, named: Named) -> str:
@@ -140,10 +143,13 @@ class GridPanel(Panel):
         self._said.setObjectName("grid_said")
         self._said.setFont(ui_font(TEXT_PX))
         self._scale.setObjectName("grid_scale")
+        self._best = LinkedText("grid_best", TEXT_PX)
+        self._best.chosen.connect(self._on_best_head)
         column = in_column(self, self.controls, spacing=GRID // 2)
         column.addWidget(self.canvas, 1)
         below = in_row(None, spacing=GRID)  # in the rows above, a small window would cut the number
         below.addWidget(self._said, 1)
+        below.addWidget(self._best, 1)
         below.addWidget(self._scale)
         column.addLayout(below)
         set_tone("muted", self._said, self._scale)
@@ -255,8 +261,8 @@ class GridPanel(Panel):
     def _show_shape(self, trace: Trace) -> None:
         """The groups with their layers and heads, and the line that counts them."""
         stage, heads = self.store.document.view.stage, self.heads
-        down = _("Rank") if self._is_by_score() else _("Heads")
-        self.canvas.set_shape(heads.blocks, heads.titles, (_("Layers"), down))
+        across = _("Rank") if self._is_by_score() else _("Heads")
+        self.canvas.set_shape(heads.blocks, heads.titles, (across, _("Layers")))
         stages = dict.fromkeys(grid_stage(trace.site(name), stage) for name in trace.sites)
         shown = enumerated(_(STAGE_BY_ID[stage].title) for stage in stages)
         n_heads, n_tokens = heads.count, trace.experiment.n_queries
@@ -294,7 +300,7 @@ class GridPanel(Panel):
         self.controls.enable(has_numbers=self._has_numbers(), has_references=has_references)
         matching = self._matching()
         scores = self._scores_of_frames(matching)
-        self.canvas.set_scores(scores)
+        self.canvas.set_scores(scores, has_numbers=bool(scores) and not matching)
         most = self.canvas.largest_score
         is_scaled = bool(most) and not matching
         self._scale.setText(_("full frame: {score}").format(score=number(most, 3)) if is_scaled else "")
@@ -317,7 +323,8 @@ class GridPanel(Panel):
         view = self.store.document.view
         if not shows_scores(view):
             return {}
-        scores = {place: facts.scores[view.grid.frames] for place, facts in self._tiles.facts.items()}
+        facts = {place: of for place, of in self._tiles.facts.items() if place not in self.heads.off}
+        scores = {place: of.scores[view.grid.frames] for place, of in facts.items()}
         return {place: score for place, score in scores.items() if not math.isnan(score)}
 
     def _has_numbers(self) -> bool:
@@ -373,7 +380,13 @@ class GridPanel(Panel):
         elif tile is not None and trace is not None:
             sentence = self._said_head(trace, tile)
         else:
-            sentence = self._said_best()
+            self._show_best()
+            return
+        self._show_line(sentence)
+
+    def _show_line(self, sentence: str) -> None:
+        self._best.hide()
+        self._said.show()
         self._said.set_line(sentence)
         self.canvas.setAccessibleDescription(sentence)
 
@@ -386,13 +399,22 @@ class GridPanel(Panel):
         parts = words_of_facts(facts, self.store.document.view.grid.frames)
         return " · ".join([self._title(tile.site, tile.head), *off, *parts])
 
-    def _said_best(self) -> str:
-        """The heads with the largest of the shown scores, else what the grid does."""
+    def _show_best(self) -> None:
+        """The heads with the largest of the shown scores, each a link; else what the grid does."""
         scores, view = self._scores(), self.store.document.view
         if self._trace is None or not scores or self._tiles.lacks_facts(view):
-            return _("Click a head to select it; hover it to see the key that gets most weight.")
+            self._show_line(_("Click a head to select it; hover it to see the key that gets most weight."))
+            return
         heads = [(self.heads.site_at(place), place[2], score) for place, score in scores.items()]
-        return words_of_best(view.grid.frames, heads, self._short_title)
+        self._best.set_body(links_of_best(view.grid.frames, heads, self._short_title))
+        self._best.show()
+        self._said.hide()
+        self.canvas.setAccessibleDescription(self._best.toPlainText())
+
+    @Slot(str)
+    def _on_best_head(self, address: str) -> None:
+        site, head = head_of(address)
+        self.store.look(site=site, head=head)
 
     def _said_effect(self, trace: Trace, tile: Tile | None) -> str:
         effects, problem = self._effects.result, self._effects.problem

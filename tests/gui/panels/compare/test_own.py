@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import Desk, MakeDesk, picture
+from desk import Desk, MakeDesk, color_in, picture
 from first_layer import change
 from msgspec.structs import replace
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QPointF, QTimer
 from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QFileDialog, QLabel, QPushButton
 
 from attnviz.errors import Message
 from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.look.colors import cell_colors
 from attnviz.gui.panels.compare.compare import ComparePanel
 from attnviz.gui.panels.compare.maps import SIDES
 from attnviz.gui.panels.compare.shown import OWN
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
-from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.io.presets import load_preset
@@ -46,7 +46,8 @@ def panel_of(desk: Desk) -> ComparePanel:
 
 def pinned(desk: Desk) -> ComparePanel:
     panel = panel_of(desk)
-    desk.click(desk.find(QPushButton, "compare_pin"))
+    assert desk.find(QPushButton, "compare_pin").isHidden()  # the empty state has the only one
+    desk.click(panel.findChildren(QAbstractButton, "empty_state_action")[0])
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
     return panel
 
@@ -68,11 +69,21 @@ def test_before_a_pin_the_panel_says_what_to_do(make_desk: MakeDesk) -> None:
         isinstance(empty, QLabel) and empty.isVisible() and empty.text().startswith("Pin the present state")
     )
     assert not any(one.isVisible() for one in panel.maps.values())
-    links = panel.findChildren(LinkLine)
-    assert [link.accessibleName() for link in links] == [row.title for row in WHY_NOTS]
-    desk.click(links[1])
+    cards = panel.cards.cards
+    assert [card.accessibleName() for card in cards] == [row.title for row in WHY_NOTS]
+    desk.qtbot.waitUntil(lambda: all(card.picture is not None for card in cards))
+    late = next(card for card in cards if card.row.id == "late-mask")
+    for box, wanted in zip(late.boxes(), (late.picture.before, late.picture.after), strict=True):
+        colors = cell_colors("sequential", desk.theme)
+        at = QPointF(box.left() + box.width() / 8, box.bottom() - box.height() / 8)
+        assert wanted.shape == (4, 4)
+        got = np.array(color_in(picture(late), at).getRgb()[:3])
+        assert np.abs(got - colors[wanted[3, 0]]).max() <= 3
+    assert not np.array_equal(late.picture.before, late.picture.after)
+    desk.click(late)
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
-    assert not panel.is_own and panel.controls.row.value() == WHY_NOTS[1].id
+    assert not panel.is_own and panel.controls.row.value() == "late-mask"
+    assert panel.cards.isHidden()
     panel.controls.row.set_value(OWN)
     panel.controls.row.changed.emit(OWN)
     desk.click(panel.findChild(QPushButton, "empty_state_action"))
@@ -155,6 +166,32 @@ def test_hover_is_linked_with_the_other_panels_both_ways(make_desk: MakeDesk) ->
     assert readout(desk).startswith("four → one: ")
 
 
+def test_alignment_layer_and_stage_wait_behind_one_button(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    panel, controls = pinned(desk), desk.window.panels["compare"].controls
+    rest, button = (controls.align, controls.follows, controls.site, controls.stage), controls.show_more
+    assert button.isVisible() and not any(one.isVisible() for one in rest)
+    desk.click(button)
+    assert all(one.isVisible() for one in rest)
+    panel.choose("late-mask")
+    assert not button.isVisible() and not any(one.isVisible() for one in rest)
+    panel.choose(OWN)
+    desk.qtbot.waitUntil(lambda: all(one.isVisible() for one in rest))
+    desk.click(button)
+    assert not any(one.isVisible() for one in rest)
+
+
+def test_a_long_text_has_cards_without_pictures(make_desk: MakeDesk) -> None:
+    from attnviz.gui.panels.compare.cards import MOST_TOKENS
+
+    desk = make_desk("toy-attention")
+    panel = panel_of(desk)
+    desk.qtbot.waitUntil(lambda: all(card.picture is not None for card in panel.cards.cards))
+    desk.store.edit(edits.set_tokens, tuple(f"t{at}" for at in range(MOST_TOKENS + 1)))
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: not any(card.picture is not None for card in panel.cards.cards))
+
+
 def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_desk: MakeDesk) -> None:
     desk = make_desk("toy-attention")
     panel = pinned(desk)
@@ -167,6 +204,7 @@ def test_an_unrelated_document_is_not_compared_and_a_is_kept_for_its_own(make_de
         "A belongs to “Four tokens, three numbers each”, which has another"
     )
     assert readout(desk) == "" and desk.window.panels["compare"].pinning.comparable is None
+    assert panel.cards.isVisible(), "the prepared comparisons are of the present document"
     desk.store.undo()
     desk.settle()
     desk.qtbot.waitUntil(lambda: panel.picture is not None)
@@ -266,6 +304,7 @@ def test_a_keeps_its_head_unless_it_follows(make_desk: MakeDesk) -> None:
     np.testing.assert_array_equal(values(panel, "left"), weights[0])
     np.testing.assert_array_equal(values(panel, "right"), weights[5])
     assert ("Head", "head 1", "head 6") in panel.details.differs.lines
+    desk.click(desk.find(QPushButton, "compare_show"))
     desk.switch("compare_follows")
     np.testing.assert_array_equal(values(panel, "left"), weights[5])
     assert readout(desk) == "No number differs."

@@ -262,7 +262,7 @@ class SurveyPanel(Panel):
         }
         blocks = [Block(len(layers), max(map(len, layers.values()))) for layers in groups.values()]
         titles = [_(GROUP_TITLES[key]) for key in groups]
-        self.canvas.set_shape(blocks, titles, (_("Layers"), _("Heads")))
+        self.canvas.set_shape(blocks, titles, (_("Heads"), _("Layers")))
         self.canvas.clear()
         self.canvas.set_pictures(self._distributions(summary))
         if self._place not in self._heads:

@@ -1,0 +1,131 @@
+"""One bar: weights, cache and what is free of the chosen memory; a click opens the arithmetic of a part."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from attnviz.core.cost.lines import rounded
+from attnviz.core.cost.memory_fit import Fit
+from attnviz.core.phrases import enumerated, named
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.widgets.control import Control
+from attnviz.i18n import N_, _
+
+BAR, LEGEND = 16, 18
+_SQUARE = 8.0
+PARTS = (("parameters", N_("weights")), ("cache", N_("cache")), ("fits", N_("free")))
+"""(quantity that has the arithmetic of a part, its name), from left to right."""
+PAST = N_("past the memory")
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes, rounded where it is large."""
+    return rounded(count, "B").split(" = ")[0] or f"{count:,} B"
+
+
+def sentence(fit: Fit, n: int, batch: int, memory_gb: int) -> str:
+    """The bytes that stay free, or the lack of them and the batch or the devices that would do."""
+    memory, tokens = f"{memory_gb:,} GB", f"{n:,}"
+    if fit.free >= 0:
+        said = _("{n} tokens at batch {batch} fit in {memory}: {free} are free.")
+        text = said.format(n=tokens, batch=f"{batch:,}", memory=memory, free=in_bytes(fit.free))
+        if fit.batch is not None and fit.batch > batch:
+            text += " " + _("Batch {most} would fit.").format(most=f"{fit.batch:,}")
+        return text
+    devices = _("{count} such devices would do.").format(count=f"{fit.devices:,}")
+    if fit.weights > fit.memory:
+        said = _("The weights alone need {weights} of {memory}.")
+        return f"{said.format(weights=in_bytes(fit.weights), memory=memory)} {devices}"
+    said = _("{n} tokens at batch {batch} need {used} of {memory}.")
+    text = said.format(n=tokens, batch=f"{batch:,}", used=in_bytes(fit.used), memory=memory)
+    if fit.batch:
+        would = _("Batch {most} would fit, or {count} such devices would do.")
+        return f"{text} {would.format(most=f'{fit.batch:,}', count=f'{fit.devices:,}')}"
+    return f"{text} {devices}"
+
+
+class MemoryBar(Control):
+    """The memory, or what is needed if that is more, from end to end; `chosen` carries a quantity."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("cost_bar")
+        self.setFont(ui_font(TEXT_PX - 1))
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._fit = Fit(0, 0, 1, None)
+
+    def set_fit(self, fit: Fit) -> None:
+        """Show other numbers."""
+        if fit != self._fit:
+            self._fit = fit
+            self.setAccessibleName(enumerated(named(name, count) for name, count, _color in self._legend()))
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(320, BAR + LEGEND)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, BAR + LEGEND)
+
+    def parts(self) -> tuple[QRectF, QRectF, QRectF]:
+        """The places of weights, cache and what is free; the last is empty past the memory."""
+        fit = self._fit
+        scale = self.width() / max(fit.memory, fit.used)
+        edges = (0.0, fit.weights * scale, fit.used * scale, max(fit.memory, fit.used) * scale)
+        first, second, third = (
+            QRectF(left, 0, right - left, BAR) for left, right in zip(edges, edges[1:], strict=False)
+        )
+        return first, second, third
+
+    def past(self) -> QRectF:
+        """The place of what the memory does not hold; empty if it holds all."""
+        end = self.width() * min(1.0, self._fit.memory / self._fit.used) if self._fit.used else self.width()
+        return QRectF(end, 0, self.width() - end, BAR)
+
+    def _colors(self, theme: Theme) -> tuple[str, str, str]:
+        return theme.query, theme.value, theme.line
+
+    def _legend(self) -> list[tuple[str, str, str]]:
+        """(name, bytes, colour) of each part."""
+        fit, theme = self._fit, self._theme
+        counts = (fit.weights, fit.cache, fit.free)
+        rows = [
+            (_(name), in_bytes(count), color)
+            for (_id, name), count, color in zip(PARTS, counts, self._colors(theme), strict=True)
+        ]
+        return rows if fit.free >= 0 else [*rows[:2], (_(PAST), in_bytes(-fit.free), theme.error)]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme = QPainter(self), self._theme
+        for place, color in zip(self.parts(), self._colors(theme), strict=True):
+            painter.fillRect(place, QColor(color))
+        past = self.past()
+        if past.width() > 0:
+            painter.fillRect(past, QColor(theme.error))
+            painter.setPen(QPen(QColor(theme.ink), 2))
+            painter.drawLine(QPointF(past.left(), 0), QPointF(past.left(), BAR))
+        metrics, x = QFontMetricsF(self.font()), 0.0
+        for name, count, color in self._legend():
+            text = f"{name} {count}"
+            square = QRectF(x, BAR + (LEGEND - _SQUARE) / 2 + 1, _SQUARE, _SQUARE)
+            painter.fillRect(square, QColor(color))
+            painter.setPen(QColor(theme.error if color == theme.error else theme.ink))
+            room = QRectF(square.right() + 4, BAR + 2, metrics.horizontalAdvance(text) + 1, LEGEND)
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            x = room.right() + 2 * GRID
+        painter.end()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and event.position().y() < BAR:
+            at = QPointF(event.position().x(), BAR / 2)
+            found = (
+                id_ for (id_, _name), place in zip(PARTS, self.parts(), strict=True) if place.contains(at)
+            )
+            self.chosen.emit(next(found, PARTS[-1][0]))
