@@ -82,9 +82,10 @@ class StageHeader(QWidget):
         self._proposal.setCursor(Qt.CursorShape.PointingHandCursor)
         self._proposal.clicked.connect(self._on_proposal)
         self._proposed = ""
+        self._is_map = True
         self._can_be: frozenset[str] = frozenset()
         self._titles = ("", "")
-        self._is_tall = False
+        self._is_tall = self._is_plain = False
         self._fitted: tuple[object, ...] = ()
         """State that the line was last fitted to."""
         name = N_("Show the output and the row of the query beside the map")
@@ -124,6 +125,13 @@ class StageHeader(QWidget):
         self._is_tall = height + self.sizeHint().height() >= TWO_LINES_FROM  # whatever the title takes
         self._fit()
 
+    def set_plain(self, is_plain: bool) -> None:
+        """Leave out the colour range, the gradients and the side, or show them again."""
+        self._is_plain = is_plain
+        self._side.setVisible(not is_plain)
+        self._range.setVisible(self._is_map and not is_plain)
+        self._fit()
+
     def add_opener(self, button: QWidget) -> None:
         """Add the button that brings the caption back."""
         self._row.insertWidget(self._row.indexOf(self._range), button)
@@ -160,7 +168,8 @@ class StageHeader(QWidget):
         self._lined_queries.setVisible(is_lines)
         self._lined_heads.setVisible(shown in ("lines", "patches"))
         is_map = shown in ("map", "mean")
-        self._range.setVisible(is_map)
+        self._is_map = is_map
+        self._range.setVisible(is_map and not self._is_plain)
         self._proposal.setVisible(is_map and bool(self._proposed))
         self._fit()
 
