@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from msgspec.structs import replace
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from attnviz.checkpoints.opening import is_model
@@ -113,8 +113,10 @@ def fill(window: Window, first: Path | str | None, *, is_reopened: bool = False)
         window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
         window.store.stand_in()
         _start(window)
+        if has_page and _wants_page(window):
+            once = Qt.ConnectionType.SingleShotConnection
+            window.store.opened.connect(window.start_page.show, once)  # over the document of the file
         window.open_file(first)
-        _show_page(window, has_page)
 
 
 def _start(window: Window) -> None:
@@ -135,12 +137,12 @@ def _over_preset(window: Window, first: Path | str | None, has_page: bool) -> No
     _start(window)
     if isinstance(first, Path):
         window.open_file(first)
-    _show_page(window, has_page)
-
-
-def _show_page(window: Window, has_page: bool) -> None:
-    if has_page and (window.settings.is_first_run() or window.settings["start"]):
+    if has_page and _wants_page(window):
         window.start_page.show()
+
+
+def _wants_page(window: Window) -> bool:
+    return bool(window.settings.is_first_run() or window.settings["start"])
 
 
 class FirstFrame(QObject):

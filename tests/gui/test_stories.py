@@ -134,7 +134,7 @@ def test_the_next_start_shows_the_document_of_the_last_one_and_the_page_only_whe
     settings.is_first_run()
     settings["start"] = has_page
     assert last_document(settings) is None
-    first = make_desk("rope-pair")
+    first = make_desk("toy-attention")
     if kind == "file":
         save(first.store.document, tmp_path / "mine.json")
         first.window.documents.open(tmp_path / "mine.json")
@@ -142,7 +142,7 @@ def test_the_next_start_shows_the_document_of_the_last_one_and_the_page_only_whe
     wanted = first.store.document
     first.close()
     shown = last_document(settings)
-    assert shown == ("rope-pair" if kind == "preset" else tmp_path / "mine.json")
+    assert shown == ("toy-attention" if kind == "preset" else tmp_path / "mine.json")
     window = Window(first_document(shown), settings)
     desk = Desk(qtbot, window)
     try:

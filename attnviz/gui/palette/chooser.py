@@ -36,7 +36,7 @@ _WRAPPED = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextF
 
 
 def words_of(row: PanelRow) -> tuple[str, ...]:
-    """What a panel is found by: its id, its names, its sentence and further words, in every language."""
+    """Texts that find a panel: its id, its names, its sentence and further words, in every language."""
     texts = (text for text in (row.title, row.tab, row.part, row.help, row.words) if text)
     return row.id, *(word for text in texts for word in in_every_language(text))
 

@@ -1,6 +1,8 @@
 """`PANELS`: the closed set of panels, each a row with all that window, help and palette know of it.
 
 A panel's module is imported with the panel, after the window's first frame; this table needs no Qt.
+
+Over 500 lines because each panel is a row with all that is known of it.
 """
 
 from __future__ import annotations

@@ -99,8 +99,7 @@ class Documents(QObject):
 
     @property
     def origin(self) -> str:
-        """Where the present document can be read again: the path of its file or the id of its preset; else
-        empty."""
+        """The source of the present document: the path of its file or the id of its preset; else empty."""
         if self._store.path is not None:
             return str(self._store.path)
         title = self._store.document.title

@@ -1,4 +1,7 @@
-"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`."""
+"""Implementation of the commands: one method for every row of `ACTIONS`, named `on_<id>`.
+
+Over 500 lines because each command has a method.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The window: panels in docks, arranged by workspaces, under one bar and over the status line."""
+"""The window: panels in docks, arranged by workspaces, under one bar and over the status line.
+
+Over 500 lines because all parts of the window meet here.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What stands at the right of the drawer's tabs: More, and what a tab opened there, or a wide one, needs."""
+"""The buttons at the right of the drawer's tabs: More, and those of a tab that it opened or a wide one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMainWindow, QTabBar, QToolButton, QWidget
@@ -51,7 +51,7 @@ class More(QObject):
             dock.turned.connect(self._place_later)
             dock.installEventFilter(self)
 
-    def _button(self, id_: str, text: str, tip: str, act: object) -> QToolButton:
+    def _button(self, id_: str, text: str, tip: str, act: Callable[[], object]) -> QToolButton:
         button = says(QToolButton(), text, id=id_, name=tip, tip=True)
         button.setAutoRaise(True)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -1,4 +1,7 @@
-"""The workspaces of a window: arranges the docks, follows the window's size, keeps what a person moved."""
+"""The workspaces of a window: arranges the docks, follows the window's size, keeps what a person moved.
+
+Over 500 lines because every act on docks must know whether they are being arranged, enlarged or touched.
+"""
 
 from __future__ import annotations
 
@@ -49,6 +52,8 @@ class Workspaces(QObject):
         self._node: Node = self._row.arrangement(window.width())
         self._is_arranging = False
         self._is_touched = self._was_shown = False
+        self._has_tabs = False
+        """True once the tabs of the workspace are in front that belong there: they can be kept."""
         self.enlarged = ""
         """The panel that has the whole window."""
         self.widened = ""
@@ -131,6 +136,7 @@ class Workspaces(QObject):
         dock.show()
         dock.bring(id_)
         dock.raise_()
+        self._has_tabs = self._window.isVisible()
 
     def _close_guests(self, but: PanelDock) -> None:
         for dock in self.guests:
@@ -216,7 +222,7 @@ class Workspaces(QObject):
         self._later.start()
 
     def hide(self, panels: frozenset[str]) -> None:
-        """Hide these panels in every workspace until others are named; the View menu still shows them."""
+        """Hide these panels in every workspace until others are named; the chooser still shows them."""
         if panels == self._hidden:
             return
         back, self._hidden = self._hidden - panels, panels
@@ -276,6 +282,7 @@ class Workspaces(QObject):
     # --- arranging
 
     def _enter(self) -> None:
+        self._has_tabs = False
         with self._arranging():
             self.rails.clear()
             self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
@@ -327,6 +334,7 @@ class Workspaces(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
+        self._has_tabs = self._window.isVisible()
         for dock in self._docks.values():
             dock.tell_visible()
             dock.frame_window()
@@ -366,7 +374,7 @@ class Workspaces(QObject):
             dock.setVisible(id_ in here and id_ not in self._closed())
 
     def _raise_fronts(self) -> None:
-        """Bring the tabs to the front that were there when the workspace was left, else the first ones."""
+        """Bring to the front the tabs of the last time, else the first ones."""
         _parts, guests, fronts = self._kept_tabs()
         for stack in stacks(self._node):
             tabs = (*stack.panels, *guests) if self._row.drawer in stack.panels else stack.panels
@@ -375,21 +383,23 @@ class Workspaces(QObject):
     # --- tabs
 
     def _kept_tabs(self) -> tuple[tuple[str, ...], ...]:
-        """What was kept here: the panels that switches show, those opened on request, the tabs in front."""
+        """The panels kept here: those that switches show, those opened on request, and the tabs in front."""
         groups = self._settings.choice(_tabs_key(self._row), ";;").split(";")
         known = [tuple(id_ for id_ in group.split() if id_ in PANEL_BY_ID) for group in groups]
         return tuple(known) if len(known) == 3 and not self._row.is_plain else ((), (), ())
 
     def _keep_tabs(self) -> None:
         """Remember what `_kept_tabs` returns; in a plain workspace a lesson says what is shown."""
-        if self._row.is_plain or not self._window.isVisible():
+        if self._row.is_plain or not self._has_tabs:
             return
+        alone = {stack.panels[0] for stack in stacks(self._node) if len(stack.panels) == 1}
         firsts = {stack.panels[0] for stack in stacks(self._node)}
         shown = [dock for dock in self._docks.values() if not dock.isHidden() and not dock.isFloating()]
         opened = [dock.panel_id for dock in shown if dock.panel_id in self._closed()]
         guests = [*(dock.panel_id for dock in self.guests), *opened]
         parts = [dock.front for dock in shown if dock.front != dock.panel_id]
-        fronts = [dock.panel_id for dock in shown if dock.is_front and dock.panel_id not in firsts]
+        fronts = [dock.panel_id for dock in shown if dock.is_front and dock.panel_id not in alone]
+        fronts = fronts if set(fronts) - firsts else []
         text = ";".join(" ".join(group) for group in (parts, guests, fronts))
         if text != self._settings.choice(_tabs_key(self._row), ";;"):
             self._settings.set_choice(_tabs_key(self._row), text)

@@ -61,12 +61,27 @@ _MAP = (Stack(("pipeline",), 68), Stack(("stage",), 552, 0.8), Stack(("heads",),
 _EXPLORE = Split(
     "across",
     (
-        Stack(_INPUTS, 236, 0.08),
-        Split("down", _MAP, size=724, grows=0.8),
+        Stack(_INPUTS, 272, 0.08),
+        Split("down", _MAP, size=688, grows=0.8),
         Stack(_NUMBERS, 288, 0.12),
     ),
 )
 """Set at the left, read at the right: five panels in view."""
+
+_EXPLORE_WIDE = Split(
+    "across",
+    (
+        Split(
+            "down",
+            (Stack(("tokens",), 272, 0.2), Stack(("mechanism", "vectors"), 440, 0.8)),
+            size=272,
+            grows=0.08,
+        ),
+        Split("down", _MAP, size=688, grows=0.8),
+        Stack(_NUMBERS, 288, 0.12),
+    ),
+)
+"""The text stays in sight above what is set."""
 
 _EXPLORE_NARROW = Split(
     "across",
@@ -177,7 +192,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("One attention, from the token vectors to the output"),
         N_("Space plays · click locks a cell · Esc unlocks"),
         "inspector",
-        ((1180, _EXPLORE), (0, _EXPLORE_NARROW)),
+        ((1440, _EXPLORE_WIDE), (1180, _EXPLORE), (0, _EXPLORE_NARROW)),
     ),
     WorkspaceRow(
         "generate",
