@@ -25,6 +25,7 @@ from attnviz.gui.window.window import Window
 from attnviz.i18n import _, set_language
 from attnviz.model.io.files import DocumentError, save
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
 from attnviz.model.text import join_text
 
 STORY = load_preset("stories-en")
@@ -151,12 +152,19 @@ def test_the_next_start_shows_the_document_of_the_last_one_and_the_page_only_whe
         qtbot.waitUntil(lambda: desk.store.document.experiment == wanted.experiment, timeout=WAIT_MS)
         assert desk.store.path == (None if kind == "preset" else shown)
         qtbot.waitUntil(lambda: window.start_page.is_shown == has_page, timeout=WAIT_MS)
-        if not has_page:
-            desk.settle()
-            desk.press_key(Qt.Key.Key_Escape)
-            assert window.start_page.is_shown, "it is one Esc away"
     finally:
         desk.leave()
+
+
+def test_escape_shows_the_start_page_where_nothing_is_left_to_unlock(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.store.look(locked=Cell("weights", 1, 0, 0))
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.store.document.view.locked is None and not desk.window.start_page.is_shown
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.window.start_page.is_shown
+    desk.press_key(Qt.Key.Key_Escape)
+    assert not desk.window.start_page.is_shown
 
 
 def test_a_document_that_is_gone_is_not_shown_again(settings: Settings, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ CORNER = 16
 
 @dataclass(frozen=True)
 class Room:
-    """The needs of a panel in its dock: a frame around it; to scroll sideways, so that it is never squeezed."""
+    """The needs of a panel in its dock: a frame; to scroll sideways, so that it is never squeezed."""
 
     has_frame: bool = True
     may_scroll: bool = False
