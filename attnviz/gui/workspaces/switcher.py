@@ -136,6 +136,8 @@ class Workspaces(QObject):
         dock.show()
         dock.bring(id_)
         dock.raise_()
+        if dock.panel_id in self._closed():
+            self._size()  # its place had no pixels
         self._has_tabs = self._window.isVisible()
 
     def _close_guests(self, but: PanelDock) -> None:
