@@ -115,6 +115,7 @@ class Desk:
         """Show a panel in front of others, in the present workspace."""
         dock = self.window.docks[panel]
         dock.show()
+        dock.bring(panel)
         dock.raise_()
         QApplication.processEvents()
 

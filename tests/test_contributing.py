@@ -417,6 +417,7 @@ PANEL = {
         "entropy",
         N_("Entropy"),
         "entropy:EntropyPanel",
+        group="numbers",
         help=N_("How widely the selected query spreads its attention, in bits."),
         words=N_("uncertainty, perplexity"),
         workspaces=("explore",),
@@ -463,7 +464,7 @@ while not palette.is_complete:
     QTest.qWait(10)
 assert [entry.key for entry in palette.found()][0] == "panel:entropy"
 palette.found()[0].run()
-palette.close_palette()
+palette.vanish()
 QTest.qWait(50)
 assert window.panels["entropy"].isVisible() and window.current.id == "entropy"
 view = window.store.document.view

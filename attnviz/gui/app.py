@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from msgspec.structs import replace
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer, Slot
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from attnviz.checkpoints.opening import is_model
@@ -19,7 +19,7 @@ from attnviz.gui.display import sentence_for_abort
 from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
-from attnviz.gui.services.documents import FIRST_PRESET, STORIES, title_of
+from attnviz.gui.services.documents import FIRST_PRESET, STORIES, last_document, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
 from attnviz.gui.window.interrupt import SIGNALLED, Interrupt
@@ -69,12 +69,14 @@ def main(first: Path | str | None = None, language: str | None = None) -> NoRetu
     scale.prepare(settings)
     with sentence_for_abort():
         app = make_application(sys.argv[:1])
+    scale.adapt(settings, app.primaryScreen().size().width())
     notices = _Notices()
     errors = app_errors.install(notices.show)
-    window = notices.window = make_window(app, first_document(first), settings)
+    shown = last_document(settings) if first is None else first
+    window = notices.window = make_window(app, first_document(shown), settings)
     interrupt = Interrupt(window, window.ask_to_close, window.keeping)
     window.show()
-    FirstFrame(window, partial(fill, window, first))
+    FirstFrame(window, partial(fill, window, shown, is_reopened=first is None))
     code = app.exec()
     interrupt.uninstall()
     errors.uninstall()
@@ -98,15 +100,22 @@ def _first_preset(first: Path | str | None) -> str | None:
     return STORIES[current_language()] if first is None or needs_model(first) else None
 
 
-def fill(window: Window, first: Path | str | None) -> None:
+def fill(window: Window, first: Path | str | None, *, is_reopened: bool = False) -> None:
+    """Show the first document; over that of an earlier start, or without one, also the start page at the
+    first run or where it is set.
+    """
+    has_page = is_reopened or first is None
     window.store.stand_in()
     preset = _first_preset(first)
     if preset is not None:
-        window.documents.open_first(preset, partial(_over_preset, window, first))
+        window.documents.open_first(preset, partial(_over_preset, window, first, has_page))
     elif isinstance(first, Path):
         window.store.open(replace(load_preset(FIRST_PRESET), title=""))  # what stays if the file cannot open
         window.store.stand_in()
         _start(window)
+        if has_page and _wants_page(window):
+            once = Qt.ConnectionType.SingleShotConnection
+            window.store.opened.connect(window.start_page.show, once)  # over the document of the file
         window.open_file(first)
 
 
@@ -123,13 +132,17 @@ def needs_model(path: Path) -> bool:
     return is_model(path) or path.suffix.lower() == SURVEY_SUFFIX
 
 
-def _over_preset(window: Window, first: Path | str | None) -> None:
-    """Open a file over the preset; without one, show the start page at the first run or where it is set."""
+def _over_preset(window: Window, first: Path | str | None, has_page: bool) -> None:
+    """Open a file over the preset."""
     _start(window)
     if isinstance(first, Path):
         window.open_file(first)
-    elif first is None and (window.settings.is_first_run() or window.settings["start"]):
+    if has_page and _wants_page(window):
         window.start_page.show()
+
+
+def _wants_page(window: Window) -> bool:
+    return bool(window.settings.is_first_run() or window.settings["start"])
 
 
 class FirstFrame(QObject):

@@ -69,6 +69,7 @@ def panel_bytes(document: Document, asked: Asked, format_id: str) -> bytes:
                 window.commands["pin"].trigger()
                 window.store.open(document)
             window.workspaces.show_panel(asked.panel)
+            window.workspaces.widen(asked.panel)
             _settle(window.services.schedulers)
             if errors:
                 raise errors[0]

@@ -67,15 +67,29 @@ class Settings:
 
     def __init__(self, store: QSettings | None = None) -> None:
         self._store = store or QSettings("attnviz", "attnviz")
+        self._presumed: dict[str, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
         row = _BY_KEY[key]
-        value = self._store.value(f"preferences/{key}", row.default, type=row.kind)
+        default = self.default(key)
+        value = self._store.value(f"preferences/{key}", default, type=row.kind)
         legal = [choice for choice, _title in row.choices]
-        return value if not legal or value in legal else row.default
+        return value if not legal or value in legal else default
 
     def __setitem__(self, key: str, value: Any) -> None:
         self._store.setValue(f"preferences/{_BY_KEY[key].key}", value)
+
+    def default(self, key: str) -> Any:
+        """The value of a preference that nobody has chosen."""
+        return self._presumed.get(key, _BY_KEY[key].default)
+
+    def presume(self, key: str, value: Any) -> None:
+        """Have another default until the program ends: it suits this machine."""
+        self._presumed[_BY_KEY[key].key] = value
+
+    def is_chosen(self, key: str) -> bool:
+        """True if the preference is stored."""
+        return self._store.contains(f"preferences/{_BY_KEY[key].key}")
 
     def recent(self) -> tuple[Path, ...]:
         """Documents opened or saved lately, the latest first."""
@@ -161,6 +175,14 @@ class Settings:
     def set_geometry(self, geometry: bytes) -> None:
         """Remember the window's place and size."""
         self._store.setValue("window/geometry", QByteArray(geometry))
+
+    def document(self) -> str:
+        """The document that was shown last: the path of its file, the id of its preset, or empty."""
+        return str(self._store.value("window/document", "", type=str))
+
+    def set_document(self, origin: str) -> None:
+        """Remember which document is shown."""
+        self._store.setValue("window/document", origin)
 
     def workspace(self) -> str:
         """The id of the workspace that was shown last; empty at first."""

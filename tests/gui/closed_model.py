@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QApplication
 
 from attnviz.checkpoints.presets import load_preset as load_any_preset
 from attnviz.gui.look import look
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.window.window import Window
 from attnviz.model.edit import edits
@@ -72,8 +73,10 @@ def settled(window: Window) -> Callable[[], bool]:
 def use(window: Window) -> None:
     """A person's acts with a model: other heads and layers, a locked cell, edits, undo, more tokens."""
     store = window.store
-    for dock in window.docks.values():
+    for row in PANELS:
+        dock = window.docks[row.id]
         dock.show()
+        dock.bring(row.id)
         dock.raise_()
         wait(settled(window))
     for site in ("layers.1.self", "layers.0.self"):

@@ -25,26 +25,26 @@ def button(desk: Desk, panel: str) -> FoldButton:
 
 def heights(desk: Desk) -> tuple[int, int]:
     desk.qtbot.wait(50)
-    return desk.window.docks["tokens"].height(), desk.window.docks["vectors"].height()
+    return desk.window.docks["tokens"].height(), desk.window.docks["mechanism"].height()
 
 
 def test_a_folded_panel_is_its_title_and_comes_back_as_it_was(desk: Desk) -> None:
-    tokens, vectors = heights(desk)
+    tokens, below = heights(desk)
     desk.click(button(desk, "tokens"))
     folded, grown = heights(desk)
-    assert folded < 50 and grown > vectors + tokens - 60
+    assert folded < 50 and grown > below + tokens - 60
     assert not desk.window.panels["tokens"].isVisible()
     desk.click(button(desk, "tokens"))
-    assert heights(desk) == pytest.approx((tokens, vectors), abs=12)
+    assert heights(desk) == pytest.approx((tokens, below), abs=12)
     assert desk.window.panels["tokens"].isVisible()
 
 
 def test_another_workspace_has_the_panel_whole(desk: Desk) -> None:
-    desk.click(button(desk, "vectors"))
-    assert heights(desk)[1] < 50
+    desk.click(button(desk, "tokens"))
+    assert heights(desk)[0] < 50
     desk.go("generate")
     desk.go("explore")
-    assert not button(desk, "vectors").isChecked() and heights(desk)[1] > 100
+    assert not button(desk, "tokens").isChecked() and heights(desk)[0] > 100
 
 
 def test_among_tabs_nothing_is_folded_and_the_button_says_why(desk: Desk) -> None:

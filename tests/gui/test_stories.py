@@ -17,14 +17,15 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.services import documents
-from attnviz.gui.services.documents import FIRST_PRESET, STORIES, title_of
+from attnviz.gui.services.documents import FIRST_PRESET, STORIES, last_document, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.window.window import Window
 from attnviz.i18n import _, set_language
-from attnviz.model.io.files import DocumentError
+from attnviz.model.io.files import DocumentError, save
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.view import Cell
 from attnviz.model.text import join_text
 
 STORY = load_preset("stories-en")
@@ -124,6 +125,52 @@ def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settin
         assert window.windowTitle() == "A small model generates a story — layer 3 of 4 · self — attnviz"
     finally:
         desk.leave()
+
+
+@pytest.mark.parametrize("kind", ["preset", "file"])
+@pytest.mark.parametrize("has_page", [False, True])
+def test_the_next_start_shows_the_document_of_the_last_one_and_the_page_only_where_it_is_set(
+    make_desk: MakeDesk, qtbot: QtBot, settings: Settings, tmp_path: Path, kind: str, has_page: bool
+) -> None:
+    settings.is_first_run()
+    settings["start"] = has_page
+    assert last_document(settings) is None
+    first = make_desk("toy-attention")
+    if kind == "file":
+        save(first.store.document, tmp_path / "mine.json")
+        first.window.documents.open(tmp_path / "mine.json")
+        first.qtbot.waitUntil(lambda: first.store.path is not None, timeout=WAIT_MS)
+    wanted = first.store.document
+    first.close()
+    shown = last_document(settings)
+    assert shown == ("toy-attention" if kind == "preset" else tmp_path / "mine.json")
+    window = Window(first_document(shown), settings)
+    desk = Desk(qtbot, window)
+    try:
+        window.show()
+        FirstFrame(window, lambda: fill(window, shown, is_reopened=True))
+        qtbot.waitUntil(lambda: desk.store.document.experiment == wanted.experiment, timeout=WAIT_MS)
+        assert desk.store.path == (None if kind == "preset" else shown)
+        qtbot.waitUntil(lambda: window.start_page.is_shown == has_page, timeout=WAIT_MS)
+    finally:
+        desk.leave()
+
+
+def test_escape_shows_the_start_page_where_nothing_is_left_to_unlock(make_desk: MakeDesk) -> None:
+    desk = make_desk("toy-attention")
+    desk.store.look(locked=Cell("weights", 1, 0, 0))
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.store.document.view.locked is None and not desk.window.start_page.is_shown
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.window.start_page.is_shown
+    desk.press_key(Qt.Key.Key_Escape)
+    assert not desk.window.start_page.is_shown
+
+
+def test_a_document_that_is_gone_is_not_shown_again(settings: Settings, tmp_path: Path) -> None:
+    for origin in ("", "no such preset", str(tmp_path / "gone.json"), str(tmp_path)):
+        settings.set_document(origin)
+        assert last_document(settings) is None
 
 
 def test_a_model_that_cannot_be_read_leaves_a_window_that_works(

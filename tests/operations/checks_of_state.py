@@ -33,6 +33,7 @@ from attnviz.figures.content import content
 from attnviz.figures.style import Style
 from attnviz.gui.look import look
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.map import HeatMap
@@ -177,11 +178,13 @@ def test_every_panel_of_the_window_has_it(qapp: QApplication, qtbot: QtBot, tmp_
     qtbot.addWidget(window)
     window.show()
     window.start()
-    for name, dock in window.docks.items():
+    for row in PANELS:
+        dock = window.docks[row.id]
         dock.show()
+        dock.bring(row.id)
         dock.raise_()
         QTest.qWait(20)
-        assert window.panels[name].isVisible(), name
+        assert window.panels[row.id].isVisible(), row.id
     (heat_map,) = window.findChildren(HeatMap, "stage_map")
     np.testing.assert_allclose(heat_map.content.values, by_hand(site(), 2, 3), rtol=1e-12, atol=1e-15)
     window.store.look_at(Cell("state", 1, 2, 1 * N_TOKENS + 4))

@@ -57,6 +57,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("pin", N_("Pin as A"), "edit", ("Ctrl+P",), separated=True),
     ActionRow("swap", N_("Swap A and B"), "edit", ("Ctrl+Shift+X",)),
     ActionRow("palette", N_("Command palette…"), "view", ("Ctrl+K",)),
+    ActionRow("panels", N_("Panels…"), "view"),
     ActionRow("transpose", N_("Queries as columns"), "view", ("Ctrl+T",), "transpose", checkable=True),
     *(
         ActionRow(f"picture_{id_}", text, "", (key,), repeats=False, run="picture", argument=id_)
@@ -107,6 +108,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("first_step", N_("First step"), "decoding", ("Alt+Home",), "first"),
     ActionRow("last_step", N_("Last step"), "decoding", ("Alt+End",), "last"),
     ActionRow("follow_player", N_("Follow the player"), "decoding", separated=True, checkable=True),
+    ActionRow("details", N_("Counters of the step"), "decoding"),
     ActionRow("export_figure", N_("Export figure…"), "export", ("Ctrl+E",), "export"),
     ActionRow("export_sequence", N_("Export animation…"), "export"),
     ActionRow("export_page", N_("Export page or notebook…"), "export"),

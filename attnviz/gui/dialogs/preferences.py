@@ -42,10 +42,12 @@ class PreferencesDialog(Dialog):
         column.addWidget(buttons)
 
     def store(self) -> None:
-        """Write the choices to the settings."""
+        """Write to the settings what was chosen anew."""
         for key, control in self._controls.items():
             is_box = isinstance(control, QCheckBox)
-            self._settings[key] = control.isChecked() if is_box else control.currentData()  # type: ignore[union-attr]
+            value = control.isChecked() if is_box else control.currentData()  # type: ignore[union-attr]
+            if value != self._settings[key]:
+                self._settings[key] = value
 
     def _combo(self, key: str) -> QComboBox:
         control = self._controls[key]

@@ -42,7 +42,7 @@ def help_at(surface: Surface, widget: QWidget, at: QPointF | None) -> Shown | No
     part: QWidget | None = widget
     while part is not None and not isinstance(part, QMainWindow):
         shown = _of_control(part) or _of_target(surface, found_in(surface, part, at)) or _of_tooltip(part)
-        panel = next((id_ for id_, dock in surface.docks.items() if dock is part), "")
+        panel = next((dock.front for dock in surface.docks.values() if dock is part), "")
         if shown is not None or panel:
             return shown or _of_target(surface, Target(panel=panel))
         at = None if at is None else QPointF(part.mapToParent(at.toPoint()))

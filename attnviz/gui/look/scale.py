@@ -24,6 +24,8 @@ _VARIABLE = "QT_SCALE_FACTOR"
 _SYMBOLS = ("_ZN15QHighDpiScaling15setGlobalFactorEd", "?setGlobalFactor@QHighDpiScaling@@SAXN@Z")
 """The name of the function as compilers write it: GCC and Clang, and Microsoft's."""
 _LIBRARIES = ("Qt/lib/libQt6Gui.so.6", "Qt/lib/QtGui.framework/Versions/A/QtGui", "Qt6Gui.dll")
+WIDE_PX, WIDE_SCALE = 2560, 125
+"""Width of a screen on which the interface begins at this scale."""
 _PREMATURE = "QHighDpiScaling::setFactor"
 """Qt warns of windows that exist, also of those that are recreated."""
 
@@ -31,6 +33,18 @@ _PREMATURE = "QHighDpiScaling::setFactor"
 def prepare(settings: Settings) -> None:
     """Scale the application that is created next."""
     os.environ[_VARIABLE] = str(_base() * settings["scale"] / 100)
+
+
+def adapt(settings: Settings, screen_width: int) -> None:
+    """Begin larger on a wide screen, unless a person has chosen a scale; before the first window is made.
+
+    `screen_width` is in pixels at 100 %.
+    """
+    change = _changer()
+    if change is None or screen_width < WIDE_PX or settings.is_chosen("scale"):
+        return
+    settings.presume("scale", WIDE_SCALE)
+    change(_base() * WIDE_SCALE / 100)
 
 
 def rescale(windows: Sequence[QWidget], before: int, percent: int) -> bool:

@@ -9,9 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractListModel,
-    QEvent,
     QModelIndex,
-    QObject,
     QPersistentModelIndex,
     QPointF,
     QRect,
@@ -21,10 +19,9 @@ from PySide6.QtCore import (
     QTimer,
     Slot,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QApplication,
     QLabel,
     QListView,
     QStyle,
@@ -36,13 +33,13 @@ from PySide6.QtWidgets import (
 
 from attnviz.core.phrases import phrased
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import says
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.match import Found, search
+from attnviz.gui.palette.overlay import SHADOW, Overlay
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_
 
 LINE = 32
@@ -143,7 +140,6 @@ def _parts(text: str, places: frozenset[int]) -> list[tuple[bool, str]]:
 WIDTH, MOST_LINES = 640, 10
 TOP = 56
 """Distance from the window's upper edge."""
-SHADOW = 16
 MOST_RECENT = 5
 """Lines run last that come first while nothing is typed."""
 AT_ONCE_S, IN_A_PAUSE_S = 0.1, 0.01
@@ -156,7 +152,7 @@ _STEPS = {
 }
 
 
-class Palette(QWidget):
+class Palette(Overlay):
     """Lies over its window, at the top. `entries` is called when it opens.
 
     The entries that take long to make follow in pauses; Enter waits for them.
@@ -170,9 +166,8 @@ class Palette(QWidget):
         self._pause.setInterval(0)
         self._pause.timeout.connect(self._make_some)
         self._recent: list[str] = []
-        self._before: QWidget | None = None
         self.setObjectName("palette")
-        self.line, self.list, self._empty = LineEdit(), QListView(), QLabel()
+        self.list, self._empty = QListView(), QLabel()
         self._lines = Lines(self.list)
         says(
             self.line,
@@ -182,7 +177,6 @@ class Palette(QWidget):
         )
         self.line.setProperty("bare", True)
         self.line.textChanged.connect(self._on_typed)
-        self.line.installEventFilter(self)
         says(self.list, id="palette_list", name=N_("Results"))
         self.list.setProperty("bare", True)
         self.list.setModel(self._lines)
@@ -197,28 +191,20 @@ class Palette(QWidget):
         self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._empty.setFixedHeight(2 * LINE)
         self.list.viewport().setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-        self.setFocusProxy(self.line)  # a click beside the line stays in it
         self._column = column = QVBoxLayout(self)
         column.setContentsMargins(SHADOW, SHADOW + GRID, SHADOW, SHADOW + GRID)
         column.setSpacing(GRID)
         for widget in (self.line, self.list, self._empty):
             column.addWidget(widget)
-        self.hide()
         set_tone("muted", self._empty)
 
     def open(self) -> None:
         """Show the palette with an empty line, or close it where it is open."""
         if self.isVisible():
-            self.close_palette()
+            self.vanish()
             return
-        self._before = self.window().focusWidget()
-        self.line.clear()
-        self.show()
+        self.appear()
         self.retranslate()
-        self.raise_()
-        self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.window().installEventFilter(self)
 
     def retranslate(self) -> None:
         """Make the entries of an open palette again, in the present language."""
@@ -227,18 +213,12 @@ class Palette(QWidget):
             self._make(AT_ONCE_S)
             self._on_typed(self.line.text())
 
-    def close_palette(self) -> None:
-        """Hide the palette; the focus returns to its former place."""
-        if not self.isVisible():
-            return
-        before, self._before, self._entries = self._before, None, []
-        self._coming = iter(())
+    def vanish(self) -> None:
+        """Hide the palette, and hold no entries."""
+        super().vanish()
+        self._coming, self._entries = iter(()), []
         self._pause.stop()
         self._lines.show([])
-        self.window().removeEventFilter(self)
-        if before is not None and self.line.hasFocus():
-            before.setFocus(Qt.FocusReason.OtherFocusReason)
-        self.hide()
 
     def found(self) -> list[Entry]:
         """The entries that show, in their order."""
@@ -248,10 +228,6 @@ class Palette(QWidget):
     def is_complete(self) -> bool:
         """True once all entries are made."""
         return not self._pause.isActive()
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self.update()
 
     # --- entries
 
@@ -289,7 +265,7 @@ class Palette(QWidget):
         self._empty.setVisible(not matches and self.is_complete)
         if matches:
             self.list.setCurrentIndex(self._lines.index(0, 0))
-        self._place()
+        self.place()
 
     def _unsearched(self) -> list[Found]:
         """All entries, those that ran last before the others."""
@@ -298,31 +274,17 @@ class Palette(QWidget):
         others = [entry for entry in self._entries if entry.key not in self._recent]
         return [Found(entry, 0, frozenset()) for entry in (*recent, *others)]
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if watched is self.window():
-            if isinstance(event, QResizeEvent):
-                self._place()
-            return False
-        if event.type() == QEvent.Type.FocusOut:
-            popup = QApplication.activePopupWidget()  # the line's own menu keeps the palette open
-            if popup is None and self.window().isActiveWindow():
-                self.close_palette()
-        return event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent) and self._press(event)
-
-    def _press(self, event: QKeyEvent) -> bool:
-        key = Qt.Key(event.key())
-        if key == Qt.Key.Key_Escape:
-            self.close_palette()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+    def press(self, key: Qt.Key) -> bool:
+        """Enter runs the chosen line, arrows choose another."""
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             if not self.is_complete:
                 self._make(math.inf)
                 self._show_more()
             self._run(self.list.currentIndex().row())
-        elif key in _STEPS:
+            return True
+        if key in _STEPS:
             self._step(_STEPS[key])
-        else:
-            return key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
-        return True
+        return key in _STEPS
 
     def _step(self, step: int) -> None:
         """Go on in the list, from its end to its beginning with single steps."""
@@ -340,12 +302,12 @@ class Palette(QWidget):
             return
         entry = self._lines.at(row).entry
         self._recent = [entry.key, *(key for key in self._recent if key != entry.key)][:MOST_RECENT]
-        self.close_palette()
+        self.vanish()
         entry.run()
 
     # --- place and paint
 
-    def _place(self) -> None:
+    def place(self) -> None:
         """Centre the palette below the window's upper edge, as high as its lines."""
         window = self.window()
         shown = min(self._lines.rowCount(), MOST_LINES, (window.height() - TOP - 3 * LINE) // LINE)
@@ -354,16 +316,3 @@ class Palette(QWidget):
         width = min(WIDTH, window.width() - 4 * GRID) + 2 * SHADOW
         height = self._column.totalSizeHint().height()
         self.setGeometry(QRect((window.width() - width) // 2, TOP - SHADOW, width, height))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """A card with a soft shadow."""
-        theme, painter = active_theme(), QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        card = QRectF(self.rect()).adjusted(SHADOW, SHADOW, -SHADOW, -SHADOW)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for out in range(SHADOW, 0, -2):
-            painter.setBrush(QColor(0, 0, 0, 6 if not theme.is_dark else 14))
-            painter.drawRoundedRect(card.adjusted(-out, 2 - out, out, 2 + out), RADIUS + out, RADIUS + out)
-        painter.setPen(QPen(QColor(theme.line), 1))
-        painter.setBrush(QColor(theme.panel))
-        painter.drawRoundedRect(card.adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)

@@ -17,12 +17,13 @@ from PySide6.QtWidgets import QWidget
 from attnviz.checkpoints.presets import PRESETS
 from attnviz.core.levels import RANGES
 from attnviz.core.phrases import enumerated, named
-from attnviz.core.text import visible
+from attnviz.core.text import isolated, visible
 from attnviz.engines.table import ENGINES
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.figures.kinds.table import KIND_BY_ID
 from attnviz.gui.commands.actions import ACTIONS
 from attnviz.gui.help.texts import STAGE_HELP
+from attnviz.gui.palette.chooser import words_of
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.match import OTHER_WORDS
 from attnviz.gui.panels.grid.frames import FRAMES, NO_SCORE
@@ -67,6 +68,10 @@ AFTER_NAMES, AFTER_ALL = OTHER_WORDS - 8, 2 * OTHER_WORDS
 """Points that a term costs in a line that comes after panels with such words, and after all others: a figure
 has the name of the setting that it draws, and a claim is a sentence.
 """
+
+
+MOST_TOKENS = 512
+"""Tokens of a long text that have a line."""
 
 
 @dataclass(frozen=True)
@@ -230,6 +235,21 @@ def _show_frames(surface: Surface, id_: str) -> None:
     surface.store.look(grid=msgspec.structs.replace(grid, frames=id_))
 
 
+def _tokens(surface: Surface) -> Iterator[Entry]:
+    """The tokens of the document, each selected as the query."""
+    store, title = surface.store, N_("Token {number}: {token}")
+    tokens = store.shown_site.names("query")[:MOST_TOKENS] if store.trace is not None else ()
+    for index, token in enumerate(tokens):
+        given = {"number": index + 1, "token": isolated(visible(token))}
+        yield Entry(
+            f"token:{index}",
+            _(title).format(**given),
+            partial(store.look, query=index),
+            (token.strip(), *(text.format(**given) for text in in_every_language(title))),
+            costs=AFTER_NAMES,
+        )
+
+
 def _sites(surface: Surface) -> Iterator[Entry]:
     store = surface.store
     names = site_names(store.experiment)
@@ -347,10 +367,7 @@ def _panels(surface: Surface) -> Iterator[Entry]:
             f"panel:{row.id}",
             _(row.title),
             partial(surface.workspaces.choose, row.id),
-            (
-                row.id,
-                *(text for part in (row.title, row.help, row.words) for text in in_every_language(part)),
-            ),
+            words_of(row),
         )
 
 
@@ -363,6 +380,7 @@ PROVIDERS: tuple[Provider, ...] = (
     Provider("heads", N_("Head"), _heads),
     Provider("frames", N_("Head"), _frames),
     Provider("sites", N_("Layer"), _sites),
+    Provider("tokens", N_("Token"), _tokens),
     Provider("gradients", N_("Gradient"), _gradients),
     Provider("panels", N_("Panel"), _panels),
     Provider("ranges", N_("Setting"), _ranges),

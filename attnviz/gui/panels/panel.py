@@ -94,6 +94,9 @@ class Panel(QWidget):
         `trace.experiment` may be older than the store's by a frame.
         """
 
+    def set_plain(self, is_plain: bool) -> None:
+        """Leave out the controls that a student does not need, or show them again; most panels have none."""
+
     def header(self) -> QWidget | None:
         """A small widget for the right end of the title, the same at every call; or None."""
         return None

@@ -136,6 +136,7 @@ class Entry(QAbstractButton):
         self._is_present = False
         row = CURVE_ROWS[id_]
         says(self, row.title, id=f"curve_{id_}", name=row.title, tip=row.description)
+        self.setProperty("elided", True)
         self.setCheckable(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setChecked(True)
@@ -277,7 +278,7 @@ class PositionsPanel(Panel):
         return QSize(456, 150)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(360, 100)
+        return QSize(200, 100)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a tall, narrow panel the legend goes below, so that the curves have the width."""

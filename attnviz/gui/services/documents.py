@@ -49,6 +49,16 @@ OPENED = (*SUFFIXES, *CARRYING)
 """Suffixes of the files that open: documents, and figures, pages and tables that carry theirs."""
 
 
+def last_document(settings: Settings) -> Path | str | None:
+    """The document that was shown when the window was closed: its file, or the id of its preset; None if it
+    is gone.
+    """
+    origin = settings.document()
+    if any(preset.id == origin for preset in PRESETS):
+        return origin
+    return Path(origin) if origin and Path(origin).is_file() else None
+
+
 def title_of(preset_id: str) -> str:
     """The title of a preset, a message."""
     return next(preset.title for preset in PRESETS if preset.id == preset_id)
@@ -87,6 +97,14 @@ class Documents(QObject):
         self._store, self._scheduler, self._settings = store, scheduler, settings
         self._packed: set[Path] = set()
         """Files that have the weights of their model, and keep them when they are saved again."""
+
+    @property
+    def origin(self) -> str:
+        """The source of the present document: the path of its file or the id of its preset; else empty."""
+        if self._store.path is not None:
+            return str(self._store.path)
+        title = self._store.document.title
+        return next((preset.id for preset in PRESETS if preset.title == title), "")
 
     def new(self) -> None:
         """Start with the story of this language, without a file."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from PySide6.QtCore import QEvent, QMargins, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QCloseEvent,
@@ -26,7 +29,9 @@ from PySide6.QtWidgets import (
 
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
+from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 
 
@@ -147,10 +152,52 @@ CORNER = 16
 """Largest corner in pixels that Qt leaves of a dock behind others."""
 
 
-class PanelDock(QDockWidget):
-    """Holds one panel. Among tabs the tab is the title; alone, a small title above the panel is.
+@dataclass(frozen=True)
+class Room:
+    """The needs of a panel in its dock: a frame; to scroll sideways, so that it is never squeezed."""
 
-    With `may_scroll`, a place that is too narrow scrolls sideways and never squeezes the panel.
+    has_frame: bool = True
+    may_scroll: bool = False
+
+
+class Page(QWidget):
+    """The place of one panel in a dock."""
+
+    def __init__(self, room: Room) -> None:
+        super().__init__()
+        self._may_scroll = room.may_scroll
+        self.has_frame = room.has_frame
+        self._scroll: NarrowScroll | None = None
+        self._veil: Veil | None = None
+        self._column = in_column(self, spacing=0)
+        self.header: QWidget | None = None
+
+    @property
+    def room(self) -> QWidget:
+        """The parent to make the panel in: Qt styles a tree of widgets anew for every parent that it gets."""
+        if self._may_scroll and self._scroll is None:  # not before: most panels are behind others at first
+            self._scroll = NarrowScroll(self)
+            self._column.addWidget(self._scroll)
+        return self if self._scroll is None else self._scroll.viewport()
+
+    def put(self, panel: QWidget) -> None:
+        """Fill the page."""
+        if self._scroll is None:
+            self._column.addWidget(panel)
+        else:
+            self._scroll.put(panel)
+
+    def set_stale(self, reason: str, *, is_wrong: bool) -> None:
+        """Fade the panel and say why; empty: it is not faded."""
+        if self._veil is None and reason:
+            self._veil = Veil(self)
+        if self._veil is not None:
+            self._veil.show_reason(reason, is_wrong=is_wrong)
+
+
+class PanelDock(QDockWidget):
+    """Holds one panel, or several of which a switch shows one. Among tabs the tab is the title; alone, a
+    small title above the panel is.
     """
 
     menu_wanted = Signal(QPoint, bool)
@@ -160,67 +207,117 @@ class PanelDock(QDockWidget):
     """The panel whose title was double-clicked."""
     activated = Signal(str)
     """The panel whose own window came to the front."""
+    seen_changed = Signal(str, bool)
+    """A panel, and whether it can be seen now."""
+    turned = Signal()
+    """Another of the panels is shown."""
 
-    def __init__(
-        self, panel_id: str, *, has_frame: bool, may_scroll: bool, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, panels: Mapping[str, Room], parent: QWidget | None = None) -> None:
         """A dock in a window, its `parent`: without one, it is a window of its own and Qt takes it for
-        floating.
+        floating. The first of its panels names it.
         """
         super().__init__(parent)
-        self.panel_id = panel_id
-        self.setObjectName(f"{panel_id}_dock")
+        self.panel_id = self.front = next(iter(panels))
+        """The panel that names the dock, and the one that it shows."""
+        self.setObjectName(f"{self.panel_id}_dock")
         self._theme = LIGHT
-        self._has_frame = has_frame
         self._is_current = False
-        self._veil: Veil | None = None
         self._label = QLabel()
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setFont(section_title_font())
         bar, body = QWidget(), QWidget()
         self._bar, self._body = QHBoxLayout(bar), QVBoxLayout(body)
         self._bar.addWidget(self._label, 1)
+        self._body.setSpacing(GRID)
+        self.switch: Segmented | None = None
+        """The choice of the panel that is shown, if it has several."""
+        if len(panels) > 1:
+            self.switch = Segmented((), self.panel_id)
+            self.switch.changed.connect(self.bring)
+            self._body.addWidget(self.switch, 0, Qt.AlignmentFlag.AlignLeft)
+        self._pages = {id_: Page(room) for id_, room in panels.items()}
+        self._closed: frozenset[str] = frozenset()
+        for id_, page in self._pages.items():
+            page.setVisible(id_ == self.front)
+            self._body.addWidget(page, 1)
         self.show_title(False)
         self.setTitleBarWidget(bar)
         self.setWidget(body)
-        self._may_scroll = may_scroll
-        self._scroll: NarrowScroll | None = None
         self._is_said_visible = False
         self.visibilityChanged.connect(self._on_visible)
         set_tone("muted", self._label)
 
     @property
-    def room(self) -> QWidget:
-        """The parent to make the panel in: Qt styles a tree of widgets anew for every parent that it gets."""
-        if self._may_scroll and self._scroll is None:  # not before: most docks are behind others at first
-            self._scroll = NarrowScroll(self.widget())
-            self._body.addWidget(self._scroll)
-        return self.widget() if self._scroll is None else self._scroll.viewport()
+    def panels(self) -> tuple[str, ...]:
+        """The panels in the order of the switch."""
+        return tuple(self._pages)
 
-    def put(self, panel: QWidget, header: QWidget | None) -> None:
-        """Fill the dock with its panel; `header` goes to the right end of the title."""
-        if self._scroll is None:
-            self._body.addWidget(panel)
-        else:
-            self._scroll.put(panel)
+    def room(self, panel: str) -> QWidget:
+        """The parent to make a panel in."""
+        return self._pages[panel].room
+
+    def put(self, id_: str, panel: QWidget, header: QWidget | None) -> None:
+        """Fill the room of a panel; `header` goes to the right end of the title while the panel is shown."""
+        page = self._pages[id_]
+        page.put(panel)
+        page.header = header
         if header is not None:
             self._bar.addWidget(header)
+            header.setVisible(id_ == self.front)
         self.show_title(not self._label.isHidden())
+
+    @Slot(str)
+    def bring(self, panel: str) -> None:
+        """Show one of the panels in place of the others."""
+        if panel == self.front or panel in self._closed:
+            return
+        was, self.front = self.front, panel
+        for id_, page in self._pages.items():
+            page.setVisible(id_ == panel)
+            if page.header is not None:
+                page.header.setVisible(id_ == panel)
+        if self.switch is not None:
+            self.switch.set_value(panel)
+        self.show_title(not self._label.isHidden())
+        self.update()
+        if self._is_said_visible:
+            self._drop_focus(self._pages[was])
+            self.seen_changed.emit(was, False)
+            self.seen_changed.emit(panel, True)
+        self.turned.emit()
+
+    def close_parts(self, panels: frozenset[str], reason: str) -> None:
+        """Let the switch choose none of these panels, for a reason; all others it may choose again."""
+        self._closed = panels & self._pages.keys()
+        left = [id_ for id_ in self._pages if id_ not in self._closed]
+        if self.switch is not None:
+            for id_ in self._pages:
+                self.switch.set_option_unavailable(id_, None if id_ in left else reason)
+        if left and self.front in self._closed:
+            self.bring(left[0])
 
     def show_title(self, is_shown: bool) -> None:
         """Show or hide the title above the panel; it is also what a person drags."""
         self._label.setVisible(is_shown)
-        has_bar = is_shown or self._bar.count() > 1
+        header = self._pages[self.front].header
+        has_bar = is_shown or header is not None
         self._bar.setContentsMargins(*((PADDING, GRID, PADDING, 0) if has_bar else (0, 0, 0, 0)))
         top = GRID // 2 if has_bar else GRID
-        self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if self._has_frame else (0, 0, 0, 0)))
+        has_frame = self._pages[self.front].has_frame
+        self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if has_frame else (0, 0, 0, 0)))
 
     @Slot(bool)
     def _on_visible(self, is_visible: bool) -> None:
         """Take the keyboard from a panel behind a tab: it shows an older document and must not edit."""
         self._is_said_visible = is_visible
+        if not is_visible:
+            self._drop_focus(self)
+        self.seen_changed.emit(self.front, is_visible)
+
+    @staticmethod
+    def _drop_focus(part: QWidget) -> None:
         focused = QApplication.focusWidget()
-        if not is_visible and focused is not None and self.isAncestorOf(focused):
+        if focused is not None and part.isAncestorOf(focused):
             focused.clearFocus()
 
     def tell_visible(self) -> None:
@@ -233,26 +330,28 @@ class PanelDock(QDockWidget):
             self.visibilityChanged.emit(True)
 
     @property
+    def is_front(self) -> bool:
+        """True unless the dock is hidden or behind another tab; a page over the window hides none."""
+        return self._is_said_visible and not self.isHidden()
+
+    @property
     def is_in_sight(self) -> bool:
         """True unless the panel is hidden or lies behind another tab."""
         seen = self.visibleRegion().boundingRect()
         return min(seen.width(), seen.height()) > CORNER
 
     def set_title(self, title: str) -> None:
-        """The name in the title, the tab and the View menu."""
+        """The name in the title and the tab."""
         self.setWindowTitle(title)
         self._label.setText(title.upper())
         self.setAccessibleName(title)
 
-    def set_stale(self, reason: str, *, is_wrong: bool = True) -> None:
-        """Fade the panel, whose numbers are those of an earlier state, and say why; empty: they are not.
+    def set_stale(self, panel: str, reason: str, *, is_wrong: bool = True) -> None:
+        """Fade a panel, whose numbers are those of an earlier state, and say why; empty: they are not.
 
         The sentence has the colour of an error where something `is_wrong`.
         """
-        if self._veil is None and reason:
-            self._veil = Veil(self.widget())
-        if self._veil is not None:
-            self._veil.show_reason(reason, is_wrong=is_wrong)
+        self._pages[panel].set_stale(reason, is_wrong=is_wrong)
 
     @property
     def is_current(self) -> bool:
@@ -293,10 +392,10 @@ class PanelDock(QDockWidget):
                 if self.isFloating():
                     self.setFloating(False)
                 else:
-                    self.enlarge_wanted.emit(self.panel_id)
+                    self.enlarge_wanted.emit(self.front)
                 return True
         elif kind == QEvent.Type.WindowActivate and self.isFloating():
-            self.activated.emit(self.panel_id)
+            self.activated.emit(self.front)
         elif kind == QEvent.Type.Show and self.isFloating():
             QTimer.singleShot(0, self, self.tell_visible)
         elif kind == QEvent.Type.MouseButtonRelease and self.isFloating():
@@ -307,7 +406,7 @@ class PanelDock(QDockWidget):
         self.menu_wanted.emit(event.globalPos(), event.reason() == QContextMenuEvent.Reason.Keyboard)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._has_frame:
+        if not self._pages[self.front].has_frame:
             return
         painter = QPainter(self)
         if self.rect().adjusted(RADIUS, RADIUS, -RADIUS, -RADIUS).contains(event.rect()):

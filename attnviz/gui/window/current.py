@@ -40,8 +40,8 @@ class Current(QObject):
         """Id of the current panel."""
         docks, workspaces = self._docks, self._workspaces
         wished = (self._chosen, workspaces.enlarged, FIRST)
-        seen = (id_ for id_ in wished if id_ and docks[id_].is_in_sight)
-        return next(seen, workspaces.main)
+        seen = (docks[id_] for id_ in wished if id_ and docks[id_].is_in_sight)
+        return next(seen, docks[workspaces.main]).front
 
     @Slot(str)
     def choose(self, panel: str) -> None:
@@ -54,7 +54,7 @@ class Current(QObject):
         while widget is not None and not isinstance(widget, PanelDock):
             widget = widget.parentWidget()
         if widget is not None:
-            self.choose(widget.panel_id)
+            self.choose(widget.front)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Show and watched is self._window:
@@ -90,5 +90,6 @@ class Current(QObject):
 
     @Slot()
     def _mark(self) -> None:
-        for id_, dock in self._docks.items():
-            dock.set_current(id_ == self.id)
+        current = self._docks[self.id]
+        for dock in self._docks.values():
+            dock.set_current(dock is current)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QRect, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
@@ -33,6 +33,7 @@ from attnviz.model.edit.chapters import Chapter
 if TYPE_CHECKING:
     from attnviz.gui.export.export import Exporter
     from attnviz.gui.help.help import WhatIsThis
+    from attnviz.gui.palette.chooser import Chooser
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.panels.compare.compare import ComparePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
@@ -51,14 +52,16 @@ class Handlers(QObject):
         jobs: JobLine,
         start_page: Start,
         lessons: LessonLive,
+        anchor: Callable[[], QRect],
     ) -> None:
+        """`anchor` is the place of the button that opens the chooser of panels."""
         super().__init__(window)
         self._window, self._surface, self._services = window, surface, surface.services
         self._store, self._documents = surface.store, surface.services.documents
         self._settings, self._status = surface.services.settings, surface.services.status
         self._workspaces = surface.workspaces
         self._presentation, self._jobs, self._start_page = presentation, jobs, start_page
-        self._lessons = lessons
+        self._lessons, self._anchor = lessons, anchor
         self._model_folder = ""
         self._store.player_changed.connect(self._on_player)
         self._store.pointer_changed.connect(self._on_pointer)
@@ -108,6 +111,13 @@ class Handlers(QObject):
         palette = Palette(self._window, partial(all_entries, self._surface))
         palette.apply_theme(active_theme())
         return palette
+
+    @cached_property
+    def _chooser(self) -> Chooser:
+        """Created on first use, as the palette."""
+        from attnviz.gui.palette.chooser import Chooser
+
+        return Chooser(self._window, self._surface, self._anchor)
 
     # --- file
 
@@ -229,6 +239,10 @@ class Handlers(QObject):
     def on_palette(self) -> None:
         self._palette.open()
 
+    @Slot()
+    def on_panels(self) -> None:
+        self._chooser.open()
+
     @Slot(bool)
     def on_transpose(self, checked: bool) -> None:
         self._store.look(orientation="queries_as_columns" if checked else "queries_as_rows")
@@ -310,6 +324,13 @@ class Handlers(QObject):
         self._store.look(locked=None)
         self._status.clear()
 
+    @property
+    def may_free(self) -> bool:
+        """True if Esc has something to cancel, to return from or to unlock."""
+        pointer, view = self._store.pointer, self._store.document.view
+        is_held = view.locked is not None or pointer.held is not None or pointer.paints
+        return is_held or self._jobs.is_shown or bool(self._workspaces.enlarged)
+
     def show_caption(self) -> None:
         """Show or hide captions as the settings say."""
         is_shown = self._settings["caption"]
@@ -380,7 +401,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_scale_reset(self) -> None:
-        self._presentation.scale_to(100)
+        self._presentation.scale_to(self._settings.default("scale"))
 
     @Slot()
     def on_next_preset(self) -> None:
@@ -408,6 +429,16 @@ class Handlers(QObject):
     @Slot(bool)
     def on_follow_player(self, checked: bool) -> None:
         self._store.set_following(checked)
+
+    @Slot()
+    def on_details(self) -> None:
+        """Show or close the counters, in the workspace of the player."""
+        if self._surface.docks["text"].isHidden():
+            self._workspaces.show_panel("text")
+        if self._surface.docks["counters"].isHidden():
+            self._workspaces.open_here("counters")
+        else:
+            self._workspaces.close("counters")
 
     @Slot()
     def on_step_forward(self) -> None:

@@ -32,6 +32,13 @@ class Panels(dict[str, Panel]):
         return self._make(id_)
 
 
+class Docks(dict[str, PanelDock]):
+    """The docks by the panels that name them; a panel within another one is found by its own id, too."""
+
+    def __missing__(self, id_: str) -> PanelDock:
+        return self[PANEL_BY_ID[id_].within]
+
+
 class Making(QObject):
     """Fills the docks of a window with panels, once `make_seen` has made the first."""
 
@@ -46,6 +53,8 @@ class Making(QObject):
         self.panels = Panels(self.make)
         self._pause = QTimer(self)
         self._pause.timeout.connect(self._make_next)
+        for dock in docks.values():
+            dock.seen_changed.connect(self._on_seen)
 
     def make_seen(self) -> None:
         """Make the panels that a person sees now."""
@@ -78,8 +87,10 @@ class Making(QObject):
         self._pause.start(REST_MS)
 
     def stop(self) -> None:
-        """Make no more panels."""
+        """Make no more panels, and tell those that exist nothing more."""
         self._pause.stop()
+        for dock in self._docks.values():
+            dock.seen_changed.disconnect(self._on_seen)
 
     @Slot()
     def _make_next(self) -> None:
@@ -96,16 +107,23 @@ class Making(QObject):
     def _is_seen(self, id_: str) -> bool:
         dock = self._docks[id_]
         is_painted = not self._window.isVisible() or not dock.visibleRegion().isEmpty()
-        return is_painted and not dock.isHidden()
+        return is_painted and not dock.isHidden() and dock.front == id_
+
+    @Slot(str, bool)
+    def _on_seen(self, id_: str, is_seen: bool) -> None:
+        """Tell a panel that exists; one that comes into sight is made, once the first are."""
+        if is_seen and self.panels:
+            self.make(id_)
+        if id_ in self.panels:
+            self.panels[id_].set_seen(is_seen)
 
     def _make(self, row: PanelRow) -> None:
         dock = self._docks[row.id]
-        panel = row.make(self._services.store, dock.room)
+        panel = row.make(self._services.store, dock.room(row.id))
         panel.setObjectName(f"{row.id}_panel")
         panel.serve(self._services)
         self.panels[row.id] = panel
-        dock.put(panel, panel.header())
-        dock.visibilityChanged.connect(panel.set_seen)
+        dock.put(row.id, panel, panel.header())
         color(dock.findChildren(QWidget), active_theme())
         self.made.emit(row.id)
         panel.set_seen(self._is_seen(row.id))

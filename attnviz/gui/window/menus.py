@@ -1,4 +1,4 @@
-"""Parts of the menus that are filled when they open: recent files and edits, presets, panels."""
+"""Parts of the menus that are filled when they open: recent files and edits, presets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QMenu
 from attnviz.checkpoints.presets import grouped_presets
 from attnviz.core.text import visible
 from attnviz.gui.commands.surface import Surface
-from attnviz.gui.look.words import plain_tooltip, says
+from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.services.documents import name_of
 from attnviz.gui.store import Store
 from attnviz.gui.window.handlers import Handlers
-from attnviz.i18n import N_, _
+from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
 
 
@@ -62,12 +62,11 @@ def _time(when: datetime) -> str:
 class Menus(QObject):
     """Extends the menus of the bar by entries outside `ACTIONS`."""
 
-    def __init__(self, surface: Surface, handlers: Handlers, layout: QMenu, parent: QObject) -> None:
+    def __init__(self, surface: Surface, handlers: Handlers, parent: QObject) -> None:
         super().__init__(parent)
         self._surface, self._handlers = surface, handlers
         self._services, self._commands = surface.services, surface.commands
-        self._recent, self._layout = QMenu(), layout
-        layout.aboutToShow.connect(self._fill_layout)
+        self._recent = QMenu()
 
     def extend(self, id_: str, menu: QMenu) -> None:
         """Add to the menu of this id what it has outside `ACTIONS`."""
@@ -78,11 +77,6 @@ class Menus(QObject):
             menu.insertMenu(self._commands["save"], self._recent)
             menu.insertMenu(self._commands["save"], EditsMenu(self._services.store, menu))
             menu.aboutToShow.connect(self._name_recent)
-        if id_ == "view":
-            menu.addSeparator()
-            panels = says(menu.addMenu(""), N_("Panels"), id="menu_panels")
-            for dock in self._surface.docks.values():
-                panels.addAction(dock.toggleViewAction())
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_presets)
         menu.aboutToShow.connect(self._point_at_nothing)
@@ -106,14 +100,6 @@ class Menus(QObject):
             action.setToolTip(plain_tooltip(visible(str(path))))
             action.setData(str(path))
             action.triggered.connect(self._handlers.on_recent)
-
-    @Slot()
-    def _fill_layout(self) -> None:
-        self._layout.clear()
-        for dock in self._surface.docks.values():
-            self._layout.addAction(dock.toggleViewAction())
-        self._layout.addSeparator()
-        self._layout.addAction(self._commands["reset_layout"])
 
     @Slot()
     def _fill_presets(self) -> None:

@@ -86,7 +86,8 @@ class Presentation(QObject):
         wanted = min(percent, most)
         if wanted < percent:
             self._services.status.say(_("This screen fits at most {percent} %").format(percent=most))
-        self._services.settings["scale"] = wanted
+        if wanted != self._services.settings["scale"]:
+            self._services.settings["scale"] = wanted
         if wanted == self._scale:
             return
         floating = [dock for dock in self._surface.docks.values() if dock.isFloating()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from msgspec.structs import replace
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QFont, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QMenuBar, QTabBar, QToolButton, QWidget
 
@@ -17,7 +17,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import composed, plain_tooltip, says
 from attnviz.gui.store import AUTO, Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.workspaces.table import WORKSPACES
+from attnviz.gui.workspaces.table import WORKSPACE_BY_ID, WORKSPACES
 from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import DType
@@ -70,10 +70,10 @@ class TopBar(QWidget):
         self.menus = QMenuBar()
         self.menus.setNativeMenuBar(False)
         self.menus.setObjectName("menu_bar")
-        self.layout_menu = QMenu(self)
         self._tabs = self._workspace_tabs()
-        self._layout = self._menu_button("layout_button", N_("Layout"), self.layout_menu)
-        self._layout.setText("…")
+        self._panels = self._button(commands, "panels")
+        self._panels.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self._panels.setText("…")
         self._engine_menu = QMenu(self)
         self._engine_menu.setToolTipsVisible(True)
         self._engine_menu.aboutToShow.connect(self._fill_engine_menu)
@@ -84,7 +84,7 @@ class TopBar(QWidget):
         box.addWidget(self._tabs)
         box.addStretch(1)
         for widget in (
-            self._layout,
+            self._panels,
             *(self._button(commands, id_) for id_ in ("undo", "redo")),
             self._engine,
             *(self._button(commands, id_) for id_ in ("dark", "language")),
@@ -94,7 +94,12 @@ class TopBar(QWidget):
         store.traced.connect(self._on_trace)
 
     def retranslate(self) -> None:
+        self._panels.setText("…")  # the action's own text is a name
         self._show_engine()
+
+    def chooser_anchor(self) -> QRect:
+        """The place in the window of the button that opens the chooser of panels."""
+        return QRect(self._panels.mapTo(self.window(), QPoint(0, 0)), self._panels.size())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """In a narrow window menus and tabs stand closer, and the button names the engine alone."""
@@ -112,8 +117,10 @@ class TopBar(QWidget):
 
     @Slot(str)
     def show_workspace(self, id_: str) -> None:
-        """Select the tab of a workspace."""
+        """Select the tab of a workspace; in a plain one, leave out what a student does not need."""
         self._tabs.setCurrentIndex([row.id for row in WORKSPACES].index(id_))
+        for part in (self._panels, self._engine):
+            part.setVisible(not WORKSPACE_BY_ID[id_].is_plain)
 
     def _workspace_tabs(self) -> QTabBar:
         tabs = WorkspaceTabs()

@@ -1,4 +1,7 @@
-"""The window: panels in docks, arranged by workspaces, under one bar and over the status line."""
+"""The window: panels in docks, arranged by workspaces, under one bar and over the status line.
+
+Over 500 lines because all parts of the window meet here.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import retranslate, says
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.table import PANEL_BY_ID, PANELS
+from attnviz.gui.panels.table import PANEL_BY_ID, PANELS, sharing
 from attnviz.gui.recovery.keeping import Keeping
 from attnviz.gui.services.documents import OPENED, Documents
 from attnviz.gui.services.services import Schedulers, Services
@@ -40,19 +43,21 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.gui.widgets.local_files import accept_copy
-from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.widgets.panel_dock import PanelDock, Room
 from attnviz.gui.window.current import Current
 from attnviz.gui.window.focus import Focus
 from attnviz.gui.window.handlers import Handlers
 from attnviz.gui.window.jobs import JobLine
 from attnviz.gui.window.lessons import LESSON_SUFFIX, LessonLive
-from attnviz.gui.window.making import Making
+from attnviz.gui.window.making import Docks, Making
 from attnviz.gui.window.menus import Menus
 from attnviz.gui.window.presentation import Presentation
 from attnviz.gui.window.size import SMALLEST_SIZE, first_size
 from attnviz.gui.window.status import StatusLine
 from attnviz.gui.window.top_bar import TopBar
+from attnviz.gui.workspaces.more import More
 from attnviz.gui.workspaces.switcher import Workspaces
+from attnviz.i18n import N_
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import carries
 from attnviz.model.io.files import SURVEY_SUFFIX
@@ -108,7 +113,7 @@ class Window(QMainWindow):
         self.follow_live = FollowLive(self.store, schedulers.answers, self)
         self.commands = Commands(self)
         self._focus = Focus(self, self.leave)
-        self.docks: dict[str, PanelDock] = {}
+        self.docks = Docks()
         self._make_docks()
         self._making = Making(self, self.services, self.docks)
         self._making.made.connect(self._on_made)
@@ -126,16 +131,24 @@ class Window(QMainWindow):
         self.commands["follow_player"].setChecked(settings["follow"])
         self.restoreGeometry(QByteArray(settings.geometry()))
         self.workspaces = Workspaces(self, self.docks, settings)
+        self.more = More(self, self.docks, self.workspaces)
+        self.more.wanted.connect(self.commands["panels"].trigger)
         self.surface = self._surface()
         self.lesson_live = LessonLive(self, self.surface)
         self.start_page = Start(self, self.surface, self.lesson_live.progress)
         self.current = Current(self, self.docks, self.workspaces)
         self.presentation = Presentation(self, self.surface, self.top_bar, self.current)
         self.handlers = Handlers(
-            self, self.surface, self.presentation, self.jobs, self.start_page, self.lesson_live
+            self,
+            self.surface,
+            self.presentation,
+            self.jobs,
+            self.start_page,
+            self.lesson_live,
+            self.top_bar.chooser_anchor,
         )
         self.commands.obey(self.handlers)
-        menus = Menus(self.surface, self.handlers, self.top_bar.layout_menu, self)
+        menus = Menus(self.surface, self.handlers, self)
         self.commands.fill(self.top_bar.menus, menus.extend)
         self._connect()
         self._hide_empty()
@@ -153,8 +166,14 @@ class Window(QMainWindow):
 
     def _make_docks(self) -> None:
         for row in PANELS:
-            dock = PanelDock(row.id, has_frame=row.framed, may_scroll=bool(row.width), parent=self)
-            self.docks[row.id] = says(dock, row.title)
+            if row.within:
+                continue
+            parts = sharing(row.id)
+            dock = PanelDock({part.id: Room(part.framed, bool(part.width)) for part in parts}, self)
+            self.docks[row.id] = says(dock, row.tab or row.title)
+            if dock.switch is not None:
+                options = [(part.id, part.part or part.title, part.help) for part in parts]
+                says(dock.switch, id=f"{row.id}_parts", name=N_("Part of the panel"), options=options)
 
     def _surface(self) -> Surface:
         """The parts that commands act on. Its acts are those of the handlers, which are made with it."""
@@ -211,8 +230,6 @@ class Window(QMainWindow):
         one, with `in_pauses`, or at once with `complete`.
         """
         self._making.make_seen()
-        for dock in self.docks.values():
-            dock.visibilityChanged.connect(self._on_dock)
         self.retranslate()
         self._watch_menus()
         self._on_history()
@@ -226,6 +243,7 @@ class Window(QMainWindow):
     def _on_made(self, id_: str) -> None:
         """Connect a new panel with what else stands in the window."""
         panel = self.panels[id_]
+        panel.set_plain(self.workspaces.present.is_plain)
         panel.command_wanted.connect(self._run)
         panel.front_wanted.connect(partial(self._bring, id_))
         watches = {
@@ -249,12 +267,6 @@ class Window(QMainWindow):
     @Slot(str)
     def _on_started(self, panel: str) -> None:
         self.handlers.what_is_this.dress(self.docks[panel])
-
-    @Slot(bool)
-    def _on_dock(self, is_visible: bool) -> None:
-        dock = self.sender()
-        if is_visible and isinstance(dock, PanelDock):
-            self._making.make(dock.panel_id)
 
     @Slot(object)
     def _on_first_trace(self, trace: object) -> None:
@@ -307,6 +319,7 @@ class Window(QMainWindow):
     def retranslate(self) -> None:
         """Set the texts that depend on the state of the window, in the present language."""
         self.start_page.retranslate()
+        self.more.retranslate()
         self.status.hint(self.start_page.keys())
         if self.panels:
             self.handlers.what_is_this.dress()
@@ -364,7 +377,7 @@ class Window(QMainWindow):
         reason = "" if self._problem is None else in_words(self._problem)
         for row in PANELS:
             if row.computed:
-                self.docks[row.id].set_stale(reason, is_wrong=self._problem is not LATE)
+                self.docks[row.id].set_stale(row.id, reason, is_wrong=self._problem is not LATE)
 
     @Slot()
     def _on_history(self) -> None:
@@ -375,6 +388,8 @@ class Window(QMainWindow):
     @Slot(str)
     def _on_workspace(self, id_: str) -> None:
         self.status.hint(self.start_page.keys())
+        for panel in self.panels.values():
+            panel.set_plain(self.workspaces.present.is_plain)
 
     def focusNextPrevChild(self, next: bool) -> bool:
         """Tab passes the panels behind a tab: they are visible to Qt.
@@ -400,8 +415,17 @@ class Window(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""
-        if not (self._leave_text(event) or self._press_button(event) or self.commands.press(event)):
+        did = self._leave_text(event) or self._press_button(event) or self._show_start(event)
+        if not (did or self.commands.press(event)):
             super().keyPressEvent(event)
+
+    def _show_start(self, event: QKeyEvent) -> bool:
+        """Esc shows the start page where it has nothing else to do; a second one returns."""
+        is_free = event.key() == Qt.Key.Key_Escape and not event.modifiers()
+        if not is_free or self.handlers.may_free or self.lesson_live.is_shown or not self.panels:
+            return False
+        self.start_page.show()
+        return True
 
     def _leave_text(self, event: QKeyEvent) -> bool:
         """Enter and Esc end typing: the focus goes to the map, so that the next Space plays."""
@@ -474,6 +498,7 @@ class Window(QMainWindow):
             self._asking.start()
             return
         self.workspaces.keep()
+        self.settings.set_document(self.documents.origin)
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
         self.settings.sync()
         self._making.stop()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 GAP = 8
@@ -16,13 +16,17 @@ class Stack:
 
     `size` is the extent in pixels along the direction of the split around it, in a window of the first size;
     `grows` is the share of the pixels that a larger window has, or of those that a smaller one lacks.
-    A `folded` stack is a rail at first: its tabs alone are in sight.
+    A `folded` stack is a rail at first: its tabs alone are in sight. A `closed` one opens on request. One
+    that `widens` has the width that the panel in front needs; any other keeps its own, whichever tab is in
+    front.
     """
 
     panels: tuple[str, ...]
     size: int = 0
     grows: float = 0.0
     folded: bool = False
+    closed: bool = False
+    widens: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,18 +59,6 @@ def stacks(node: Node) -> Iterator[Stack]:
 def placed(node: Node) -> frozenset[str]:
     """All panels below a node."""
     return frozenset(panel for stack in stacks(node) for panel in stack.panels)
-
-
-def with_rest(node: Node, drawer: str, panels: tuple[str, ...]) -> Node:
-    """The node with those of `panels` that it does not place, as further tabs beside `drawer`."""
-    rest = tuple(panel for panel in panels if panel not in placed(node))
-
-    def filled(part: Node) -> Node:
-        if isinstance(part, Split):
-            return replace(part, parts=tuple(map(filled, part.parts)))
-        return replace(part, panels=part.panels + rest) if drawer in part.panels else part
-
-    return filled(node)
 
 
 def extents(split: Split, length: int) -> tuple[int, ...]:

@@ -1,4 +1,7 @@
-"""The workspaces of a window: arranges the docks, follows the window's size, keeps what a person moved."""
+"""The workspaces of a window: arranges the docks, follows the window's size, keeps what a person moved.
+
+Over 500 lines because every act on docks must know whether they are being arranged, enlarged or touched.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, placed, splits, stacks
 from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
+from attnviz.i18n import _
 
 LAYOUT_VERSION = 2
 SETTLED_MS = 50
@@ -47,9 +51,13 @@ class Workspaces(QObject):
         self._row = WORKSPACE_BY_ID.get(settings.workspace(), WORKSPACE_BY_ID[FIRST])
         self._node: Node = self._row.arrangement(window.width())
         self._is_arranging = False
-        self._is_touched = False
+        self._is_touched = self._was_shown = False
+        self._has_tabs = False
+        """True once the tabs of the workspace are in front that belong there: they can be kept."""
         self.enlarged = ""
         """The panel that has the whole window."""
+        self.widened = ""
+        """The panel whose place has the width that it needs, as long as it is in front."""
         self._hidden: dict[str, frozenset[str]] = {}
         """Hidden panels, by the reason."""
         self._before, self._hidden_before = QByteArray(), frozenset[str]()
@@ -72,6 +80,7 @@ class Workspaces(QObject):
             dock.toggleViewAction().triggered.connect(self._on_touched)
             dock.toggleViewAction().triggered.connect(self._on_toggled)
             dock.visibilityChanged.connect(self._on_visible)
+            dock.turned.connect(self._size_later)
         window.installEventFilter(self)
 
     @property
@@ -104,6 +113,7 @@ class Workspaces(QObject):
         """Arrange the present workspace as its row says."""
         self.give_back()
         self._settings.set_layout(self._row.id, b"")
+        self._settings.set_choice(_tabs_key(self._row), ";;")
         self._enter()
 
     def show_panel(self, id_: str) -> None:
@@ -111,18 +121,77 @@ class Workspaces(QObject):
         if self.enlarged and id_ != self.enlarged:
             self.give_back()
         dock = self._docks[id_]
-        if dock.isHidden() and not dock.isFloating() and id_ not in self._panels():
+        if dock.isHidden() and not dock.isFloating() and id_ not in self._row.panels:
             rows = sorted(WORKSPACES, key=lambda row: not row.is_home)
             home = next((row for row in rows if id_ in row.panels), self._row)
             self.switch(home.id)
-        dock.show()
-        dock.raise_()
-        if self.rails.unfold(id_):
+        self.open_here(id_)
+        if self.rails.unfold(dock.panel_id):
             self._later.start()
+
+    def open_here(self, id_: str) -> None:
+        """Bring a panel to the front in the present workspace; one without a place in it takes the place
+        under More from another one.
+        """
+        dock = self._docks[id_]
+        if dock.panel_id not in self._panels() and not dock.isFloating():
+            self._close_guests(dock)
+        dock.show()
+        dock.bring(id_)
+        dock.raise_()
+        if dock.panel_id in self._closed():
+            self._size()  # its place had no pixels
+        self._has_tabs = self._window.isVisible()
+
+    def _close_guests(self, but: PanelDock) -> None:
+        for dock in self.guests:
+            if dock is not but:
+                dock.hide()
+
+    @property
+    def guests(self) -> list[PanelDock]:
+        """The docks that are open among the tabs of the drawer and have no place in this workspace."""
+        here = self._panels()
+        return [dock for dock in self.beside(self._docks[self._row.drawer]) if dock.panel_id not in here]
+
+    def beside(self, dock: PanelDock) -> list[PanelDock]:
+        """The docks of one place that are not closed: a dock, and those among whose tabs it is."""
+        docks = (dock, *self._window.tabifiedDockWidgets(dock))
+        return [
+            one for one in docks if isinstance(one, PanelDock) and not (one.isHidden() or one.isFloating())
+        ]
+
+    def close(self, id_: str) -> None:
+        """Close the tab of a panel in the present workspace, as a person does."""
+        dock = self._docks[id_]
+        is_own = dock.panel_id in self._panels()
+        if dock.isFloating():
+            dock.setFloating(False)
+        dock.hide()
+        if is_own:
+            self._is_touched = True
 
     def choose(self, id_: str) -> None:
         """Bring a panel to the front because a person named it."""
         self.show_panel(id_)
+        self.chosen.emit(id_)
+
+    @property
+    def may_widen(self) -> bool:
+        """True while places have the sizes of their row: one that a person has sized keeps it."""
+        return not self._is_touched
+
+    def widen(self, id_: str) -> None:
+        """Give the place of a panel the width that it needs while it is in front; empty: its usual one."""
+        self.widened = id_
+        self._later.start()
+
+    def choose_here(self, id_: str) -> None:
+        """Bring a panel to the front in the present workspace because a person named it."""
+        self.give_back()
+        self.open_here(id_)
+        if self.rails.unfold(self._docks[id_].panel_id):
+            self._later.start()
         self.chosen.emit(id_)
 
     def tear_off(self, id_: str) -> None:
@@ -147,16 +216,18 @@ class Workspaces(QObject):
             return
         with self._arranging():
             for stack in stacks(self._node):
-                for panel in stack.panels:
-                    self._docks[panel].setVisible(panel in panels)
-                front = next((panel for panel in panels if panel in stack.panels), None)
-                if front is not None:
-                    self._docks[front].raise_()
+                docks = [self._docks[panel] for panel in stack.panels]
+                fronts = [panel for panel in panels if self._docks[panel] in docks]
+                for dock in docks:
+                    dock.setVisible(any(self._docks[panel] is dock for panel in fronts))
+                for panel in reversed(fronts):  # the last one is in front
+                    self._docks[panel].bring(panel)
+                    self._docks[panel].raise_()
         self._size()
         self._later.start()
 
     def hide(self, panels: frozenset[str], reason: str) -> None:
-        """Hide these panels in every workspace until others are named for this reason; the View menu still
+        """Hide these panels in every workspace until others are named for this reason; the chooser still
         shows them.
         """
         before = self._hidden.get(reason, frozenset())
@@ -170,15 +241,19 @@ class Workspaces(QObject):
         self._later.start()
 
     def _show_again(self, panels: frozenset[str]) -> None:
-        for id_ in panels & self._panels():
-            self._docks[id_].show()
+        for id_ in self._panels():
+            if not panels.isdisjoint(self._docks[id_].panels):
+                self._docks[id_].show()
 
     def _all_hidden(self) -> frozenset[str]:
         return frozenset().union(*self._hidden.values())
 
     def _hide(self) -> None:
-        for id_ in self._all_hidden():
-            self._docks[id_].hide()
+        hidden = self._all_hidden()
+        for dock in self._docks.values():
+            dock.close_parts(self._hidden.get("lesson", frozenset()), _("The lesson hides this part"))
+            if hidden.issuperset(dock.panels):
+                dock.hide()
 
     def enlarge(self, id_: str) -> None:
         """Give one panel the place of all others that are not floating."""
@@ -186,10 +261,11 @@ class Workspaces(QObject):
         self.show_panel(id_)
         self._before, self._hidden_before = self._window.saveState(LAYOUT_VERSION), self._all_hidden()
         with self._arranging():
+            enlarged = self._docks[id_]
             for dock in self._docks.values():
-                if dock.panel_id != id_ and not dock.isFloating():
+                if dock is not enlarged and not dock.isFloating():
                     dock.hide()
-            self._docks[id_].show_title(PANEL_BY_ID[id_].titled)
+            enlarged.show_title(PANEL_BY_ID[enlarged.panel_id].titled)
         self.enlarged = id_
         self.enlarged_changed.emit(id_)
 
@@ -215,6 +291,7 @@ class Workspaces(QObject):
     def keep(self) -> None:
         """Store which workspace is shown, and its arrangement if a person changed it."""
         self.give_back()
+        self._keep_tabs()
         self._settings.set_workspace(self._row.id)
         if self._is_touched:
             state = bytes(self._window.saveState(LAYOUT_VERSION).data())
@@ -223,6 +300,7 @@ class Workspaces(QObject):
     # --- arranging
 
     def _enter(self) -> None:
+        self._has_tabs = False
         with self._arranging():
             self.rails.clear()
             self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
@@ -230,6 +308,9 @@ class Workspaces(QObject):
             self._node = self._row.arrangement(self._window.width())
             self._arrange()  # also before a stored state, which may not know all panels
             self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
+            self._restore_tabs()
+            if not self._is_touched:
+                self._raise_fronts()
             self._hide()
         self._dress()
         self._fold()
@@ -271,6 +352,7 @@ class Workspaces(QObject):
 
     @Slot()
     def _on_settled(self) -> None:
+        self._has_tabs = self._window.isVisible()
         for dock in self._docks.values():
             dock.tell_visible()
             dock.frame_window()
@@ -307,12 +389,46 @@ class Workspaces(QObject):
         for id_, dock in self._docks.items():
             if id_ not in here:
                 window.tabifyDockWidget(drawer, dock)
-            dock.setVisible(id_ in here)
-        self._raise_fronts()
+            dock.setVisible(id_ in here and id_ not in self._closed())
 
     def _raise_fronts(self) -> None:
+        """Bring to the front the tabs of the last time, else the first ones."""
+        _parts, guests, fronts = self._kept_tabs()
         for stack in stacks(self._node):
-            self._docks[stack.panels[0]].raise_()
+            tabs = (*stack.panels, *guests) if self._row.drawer in stack.panels else stack.panels
+            self._docks[next((id_ for id_ in fronts if id_ in tabs), stack.panels[0])].raise_()
+
+    # --- tabs
+
+    def _kept_tabs(self) -> tuple[tuple[str, ...], ...]:
+        """The panels kept here: those that switches show, those opened on request, and the tabs in front."""
+        groups = self._settings.choice(_tabs_key(self._row), ";;").split(";")
+        known = [tuple(id_ for id_ in group.split() if id_ in PANEL_BY_ID) for group in groups]
+        return tuple(known) if len(known) == 3 and not self._row.is_plain else ((), (), ())
+
+    def _keep_tabs(self) -> None:
+        """Remember what `_kept_tabs` returns; in a plain workspace a lesson says what is shown."""
+        if self._row.is_plain or not self._has_tabs:
+            return
+        alone = {stack.panels[0] for stack in stacks(self._node) if len(stack.panels) == 1}
+        firsts = {stack.panels[0] for stack in stacks(self._node)}
+        shown = [dock for dock in self._docks.values() if not dock.isHidden() and not dock.isFloating()]
+        opened = [dock.panel_id for dock in shown if dock.panel_id in self._closed()]
+        guests = [*(dock.panel_id for dock in self.guests), *opened]
+        parts = [dock.front for dock in shown if dock.front != dock.panel_id]
+        fronts = [dock.panel_id for dock in shown if dock.is_front and dock.panel_id not in alone]
+        fronts = fronts if set(fronts) - firsts else []
+        text = ";".join(" ".join(group) for group in (parts, guests, fronts))
+        if text != self._settings.choice(_tabs_key(self._row), ";;"):
+            self._settings.set_choice(_tabs_key(self._row), text)
+
+    def _restore_tabs(self) -> None:
+        """Have switches and the place under More show what they showed when the workspace was left."""
+        parts, guests, _fronts = self._kept_tabs()
+        for dock in self._docks.values():
+            dock.bring(next((id_ for id_ in parts if id_ in dock.panels), dock.panel_id))
+        for id_ in guests if not self._is_touched else ():
+            self._docks[id_].show()
 
     def _divide(self, node: Node) -> None:
         """Divide the place of a node's first panel, outer places before inner ones."""
@@ -326,6 +442,10 @@ class Workspaces(QObject):
             self._window.splitDockWidget(left, right, _ORIENTATION[node.direction])
         for part in node.parts:
             self._divide(part)
+
+    @Slot()
+    def _size_later(self) -> None:
+        self._later.start()
 
     @Slot()
     def _size(self) -> None:
@@ -365,10 +485,10 @@ class Workspaces(QObject):
             return max(map(self._needed, node.parts)) if node.direction == "down" else 0
         if len(node.panels) == 1:
             return 0
-        seen = [panel for panel in node.panels if not self._docks[panel].visibleRegion().isEmpty()]
-        return max(
-            (PANEL_BY_ID[panel].width + TAB_PX for panel in seen if PANEL_BY_ID[panel].width), default=0
-        )
+        docks = [self._docks[panel] for panel in node.panels]
+        seen = [dock.front for dock in docks if not dock.visibleRegion().isEmpty()]
+        widths = [PANEL_BY_ID[panel].width for panel in seen if node.widens or panel == self.widened]
+        return max((width + TAB_PX for width in widths if width), default=0)
 
     def _front(self, node: Node) -> str | None:
         """A panel of the place that is in front; None if all its panels are closed."""
@@ -395,6 +515,10 @@ class Workspaces(QObject):
     def _panels(self) -> frozenset[str]:
         return placed(self._node)
 
+    def _closed(self) -> frozenset[str]:
+        """The panels that have a place here and are closed at first."""
+        return frozenset(panel for stack in stacks(self._node) if stack.closed for panel in stack.panels)
+
     # --- what happens
 
     @Slot(bool)
@@ -408,11 +532,12 @@ class Workspaces(QObject):
     def _on_toggled(self, is_shown: bool) -> None:
         dock = self.sender().parent()
         if is_shown and isinstance(dock, PanelDock):
-            self.choose(dock.panel_id)
+            self.choose(dock.front)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show) and not self._is_touched:
-            if event.type() == QEvent.Type.Show and not self.enlarged:
+            if event.type() == QEvent.Type.Show and not self._was_shown:
+                self._was_shown = True
                 self._raise_fronts()  # what was raised before the window was shown is not always in front
             self._follow()
         elif event.type() == QEvent.Type.MouseButtonPress and watched is self._window:
@@ -425,6 +550,7 @@ class Workspaces(QObject):
             return
         node = self._row.arrangement(self._window.width())
         if node is not self._node and self._window.isVisible():
+            self._keep_tabs()
             self._enter()
         else:
             self._later.start()
@@ -449,6 +575,11 @@ def _screen_for(window: QMainWindow) -> QScreen:
     """A screen without the window if the system has one, else its own."""
     own = window.screen()
     return next((screen for screen in QGuiApplication.screens() if screen is not own), own)
+
+
+def _tabs_key(row: WorkspaceRow) -> str:
+    """The name under which the settings keep the tabs of a workspace."""
+    return f"tabs.{row.id}"
 
 
 def _rail_key(row: WorkspaceRow, stack: Stack) -> str:

@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 from attnviz.gui.panels.table import PANELS
-from attnviz.gui.workspaces.arrangement import Node, Split, Stack, placed, with_rest
+from attnviz.gui.workspaces.arrangement import Node, Split, Stack, placed, stacks
 from attnviz.i18n import N_
+
+MOST_TABS = 6
+"""Tabs of a place at most; in that of the drawer, one of them is that of a panel under More."""
 
 
 @dataclass(frozen=True)
 class WorkspaceRow:
     """One workspace: its tab, what it is for, the keys that work in it, and its arrangements.
 
-    `arrangements` are (smallest width of the window, places), the widest first. They name panels
-    whose rows name the workspace; those that they leave out are tabs beside the `drawer`, one of the panels.
-    All other panels are closed at first; the View menu opens them there.
+    `arrangements` are (smallest width of the window, places), the widest first. They name panels with a tab
+    of their own, whose rows name the workspace; the others of these wait under More, and open beside the
+    `drawer`, one of the panels, as any panel does that the chooser opens here.
     `tabs` is the side of a place where its tabs stand. A panel that another workspace lacks is shown in the
     first one that has it and `is_home`; in the others only where none is.
+    One that `is_plain` leaves out of its bar what a student does not need.
     """
 
     id: str
@@ -29,14 +33,15 @@ class WorkspaceRow:
     arrangements: tuple[tuple[int, Node], ...]
     tabs: Literal["top", "right"] = "top"
     is_home: bool = True
+    is_plain: bool = False
 
     def __post_init__(self) -> None:
-        own = tuple(row.id for row in PANELS if self.id in row.workspaces)
         for _least, node in self.arrangements:
-            for panel in placed(node) - set(own):
+            for panel in placed(node) - self.panels:
                 raise ValueError(f"The row of the panel {panel!r} lacks the workspace {self.id!r}.")
-        filled = tuple((least, with_rest(node, self.drawer, own)) for least, node in self.arrangements)
-        object.__setattr__(self, "arrangements", filled)
+            for stack in stacks(node):
+                if len(stack.panels) + (self.drawer in stack.panels) > MOST_TABS:
+                    raise ValueError(f"A place of the workspace {self.id!r} has more than {MOST_TABS} tabs.")
 
     def arrangement(self, width: int) -> Node:
         """The places for a window of `width` pixels."""
@@ -44,75 +49,49 @@ class WorkspaceRow:
 
     @property
     def panels(self) -> frozenset[str]:
-        """The panels of its widest arrangement."""
-        return placed(self.arrangements[0][1])
+        """All panels that belong here, also those without a place and those within another one."""
+        return frozenset(row.id for row in PANELS if self.id in row.workspaces)
 
 
-_INPUTS = Split("down", (Stack(("tokens",), 272, 0.2), Stack(("vectors",), 440, 0.8)), size=216, grows=0.12)
+_INPUTS = ("tokens", "vectors", "mechanism")
+_NUMBERS = ("inspector", "plane", "matrices", "cost")
+
+_MAP = (Stack(("pipeline",), 68), Stack(("stage",), 552, 0.8), Stack(("heads",), 76, 0.2))
 
 _EXPLORE = Split(
     "across",
     (
-        _INPUTS,
-        Split(
-            "down",
-            (
-                Stack(("pipeline",), 68),
-                Split(
-                    "across",
-                    (
-                        Stack(("stage",), 552, 0.8),
-                        Stack(("inspector",), 240, 0.2),
-                    ),
-                    size=576,
-                    grows=0.8,
-                ),
-                Stack(("heads",), 76, 0.2),
-            ),
-            size=800,
-            grows=0.76,
-        ),
-        Stack(("mechanism",), 232, 0.12),
+        Stack(_INPUTS, 272, 0.08),
+        Split("down", _MAP, size=688, grows=0.8),
+        Stack(_NUMBERS, 288, 0.12),
     ),
 )
+"""Set at the left, read at the right: five panels in view."""
 
-_EXPLORE_FIVE = Split(
+_EXPLORE_WIDE = Split(
     "across",
     (
-        Stack(("tokens", "vectors", "mechanism"), 276, 0.15),
         Split(
             "down",
-            (
-                Stack(("pipeline",), 68),
-                Stack(("stage",), 552, 0.8),
-                Stack(("heads",), 76, 0.2),
-            ),
-            size=704,
-            grows=0.7,
+            (Stack(("tokens",), 272, 0.2), Stack(("mechanism", "vectors"), 440, 0.8)),
+            size=272,
+            grows=0.08,
         ),
-        Stack(("inspector",), 268, 0.15),
+        Split("down", _MAP, size=688, grows=0.8),
+        Stack(_NUMBERS, 288, 0.12),
     ),
 )
-"""Set at the left, read at the right: the panels of the wide arrangement, five of them in view."""
+"""The text stays in sight above what is set."""
 
 _EXPLORE_NARROW = Split(
     "across",
     (
-        Split(
-            "down",
-            (
-                Stack(("pipeline",), 68),
-                Stack(("stage",), 536, 0.8),
-                Stack(("heads",), 76, 0.2),
-            ),
-            size=752,
-            grows=0.8,
-        ),
-        Stack(("inspector", "mechanism", "tokens", "vectors"), 264, 0.2),
+        Split("down", _MAP, size=704, grows=1.0),
+        Split("down", (Stack(_NUMBERS, 424, 0.6), Stack(_INPUTS, 280, 0.4)), size=288),
     ),
 )
 
-_BESIDE_MAP = ("heads", "inspector", "tokens", "plane")
+_BESIDE_MAP = ("heads", "inspector", "tokens")
 
 _MAPS = (Stack(("stage",), 544, 0.8), Stack(_BESIDE_MAP, 256, 0.2))
 _MAPS_NARROW = (Stack(("stage",), 376, 1.0), Stack(_BESIDE_MAP, 256))
@@ -131,7 +110,7 @@ _GENERATE = Split(
         Split(
             "across", (Split("across", _MAPS, size=808, grows=0.6), _NEXT_AND_CACHES), size=544, grows=0.88
         ),
-        Stack(("counters",), 40),
+        Stack(("counters",), 40, closed=True),
     ),
 )
 
@@ -148,7 +127,7 @@ _GENERATE_NARROW = Split(
             size=384,
             grows=1.0,
         ),
-        Stack(("counters",), 40),
+        Stack(("counters",), 40, closed=True),
     ),
 )
 
@@ -164,7 +143,7 @@ _MODEL_PANELS = Split(
             "down",
             (
                 Stack(("grid",), 424, 0.6),
-                Stack(("lens", "circuits", "rollout", "patching", "survey"), 280, 0.4),
+                Stack(("lens", "circuits", "survey", "block", "cost"), 280, 0.4),
             ),
             size=744,
             grows=0.6,
@@ -187,12 +166,13 @@ _LEARN = Split(
     "across",
     (
         Stack(("lesson",), 424, 0.2),
-        Stack(("stage", "cost"), 584, 0.7),
+        Stack(("stage", "cost"), 584, 0.7, widens=True),
         Split(
             "down",
             (
-                Stack(("inspector", "vectors", "tokens", "mechanism", "heads"), 400, 0.6),
-                Stack(("gradients",), 312, 0.4),  # a curve moves while a control beside it is used
+                Stack(("vectors", "tokens", "mechanism", "heads"), 400, 0.6, widens=True),
+                # A picture moves while a control above it is used.
+                Stack(("inspector", "plane", "matrices", "block", "claims"), 312, 0.4, widens=True),
             ),
             264,
             0.1,
@@ -209,6 +189,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         "inspector",
         ((0, _LEARN),),
         is_home=False,
+        is_plain=True,
     ),
     WorkspaceRow(
         "explore",
@@ -216,8 +197,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("One attention, from the token vectors to the output"),
         N_("Space plays · click locks a cell · Esc unlocks"),
         "inspector",
-        ((1440, _EXPLORE), (1180, _EXPLORE_FIVE), (0, _EXPLORE_NARROW)),
-        tabs="right",
+        ((1440, _EXPLORE_WIDE), (1180, _EXPLORE), (0, _EXPLORE_NARROW)),
     ),
     WorkspaceRow(
         "generate",

@@ -58,15 +58,12 @@ def test_undo_and_redo_are_there_when_there_is_something(desk: Desk) -> None:
     assert isinstance(desk.store.experiment.vectors, SeededVectors)
 
 
-def test_docks_are_hidden_and_shown_from_the_view_menu(desk: Desk) -> None:
-    menu = desk.find(QMenu, "menu_panels")
-    for id_ in ("tokens", "mechanism"):
-        toggle = desk.window.docks[id_].toggleViewAction()
-        assert toggle in menu.actions() and toggle.isChecked()
-        toggle.trigger()
-        assert desk.window.docks[id_].isHidden()
-        toggle.trigger()
-        assert not desk.window.docks[id_].isHidden()
+def test_the_view_menu_offers_the_chooser_in_place_of_a_list_of_panels(desk: Desk) -> None:
+    menu = desk.find(QMenu, "menu_view")
+    panels = {dock.toggleViewAction() for dock in desk.window.docks.values()}
+    assert desk.window.commands["panels"] in menu.actions()
+    for part in (menu, *menu.findChildren(QMenu)):
+        assert panels.isdisjoint(part.actions())
 
 
 @pytest.mark.reads

@@ -19,7 +19,7 @@ from attnviz.gui.panels.mechanism.mechanism import MechanismPanel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.empty_state import EmptyState
-from attnviz.gui.widgets.panel_dock import PanelDock
+from attnviz.gui.widgets.panel_dock import PanelDock, Room
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.gui.widgets.toggle import Toggle
@@ -32,7 +32,7 @@ KINDS: tuple[Callable[[], QWidget], ...] = (
     lambda: Toggle(""),
     lambda: SliderField("", 0.0, 0.0, 1.0),
     lambda: EmptyState(""),
-    lambda: PanelDock("tokens", has_frame=True, may_scroll=False),
+    lambda: PanelDock({"tokens": Room()}),
 )
 HEAD = Message("head {head}", head=3)
 

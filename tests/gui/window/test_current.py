@@ -54,11 +54,17 @@ def frame_color(desk: Desk, panel: str) -> str:
     return color_in(picture(dock), QPoint(0, dock.height() // 2)).name()
 
 
+def press_title(desk: Desk, panel: str) -> None:
+    """The title of a panel that stands alone in its place."""
+    desk.go("generate")
+    press(desk, desk.window.docks[panel].titleBarWidget())
+
+
 WAYS = {
     "tab": (press_tab, "cost"),
     "palette": (choose, "block"),
     "body": (press_body, "tokens"),
-    "title": (lambda desk, panel: press(desk, desk.window.docks[panel].titleBarWidget()), "vectors"),
+    "title": (press_title, "text"),
 }
 
 

@@ -43,13 +43,13 @@ def test_a_panel_takes_the_whole_window_and_gives_it_back(desk: Desk) -> None:
 
 
 def test_every_panel_can_be_enlarged(desk: Desk) -> None:
-    for panel in (row.id for row in PANELS):
+    for panel, place in ((row.id, row.place) for row in PANELS):
         desk.window.presentation.toggle(panel)
         QApplication.processEvents()
-        assert shown(desk) == {panel} and desk.window.panels[panel].is_seen, panel
+        assert shown(desk) == {place} and desk.window.panels[panel].is_seen, panel
         desk.window.workspaces.give_back()
         QApplication.processEvents()
-        assert desk.window.workspaces.enlarged == "" and shown(desk) > {panel}, panel
+        assert desk.window.workspaces.enlarged == "" and shown(desk) > {place}, panel
 
 
 def test_a_double_click_on_a_title_enlarges(desk: Desk) -> None:
@@ -168,6 +168,28 @@ def test_the_stored_scale_is_that_of_the_next_start(
     settings["scale"] = 150
     scale.prepare(settings)
     assert float(os.environ["QT_SCALE_FACTOR"]) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("width", "chosen", "wanted"),
+    [(2559, None, 100), (2560, None, 125), (3840, None, 125), (2560, 100, 100), (2560, 175, 175)],
+)
+def test_a_wide_screen_begins_at_125_percent_unless_a_scale_was_chosen(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, width: int, chosen: int | None, wanted: int
+) -> None:
+    changed: list[float] = []
+    monkeypatch.setattr(scale, "_changer", lambda: changed.append)
+    if chosen is not None:
+        settings["scale"] = chosen
+    scale.adapt(settings, width)
+    assert settings["scale"] == wanted
+    assert changed == ([1.25] if wanted == 125 else [])
+    assert settings.is_chosen("scale") == (chosen is not None), "the next screen may be another one"
+
+
+def test_another_theme_chooses_no_scale(desk: Desk, settings: Settings) -> None:
+    desk.window.commands["dark"].trigger()
+    assert not settings.is_chosen("scale")
 
 
 def test_space_plays_the_story_in_the_enlarged_map_which_grows(make_desk: MakeDesk) -> None:

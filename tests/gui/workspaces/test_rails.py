@@ -7,10 +7,11 @@ import pytest
 from desk import Desk
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage
-from PySide6.QtWidgets import QTabBar, QToolButton
+from PySide6.QtWidgets import QApplication, QTabBar, QToolButton
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import TEXT_PX
+from attnviz.gui.panels.table import PANELS
 from attnviz.gui.workspaces import rails
 
 
@@ -31,7 +32,7 @@ def ink(bar: QTabBar, index: int, color: str) -> np.ndarray:
 
 
 def test_chinese_names_stand_upright(desk: Desk) -> None:
-    desk.go("explore")
+    desk.go("compare")
     bar = rail(desk)
     index = (bar.currentIndex() + 1) % bar.count()
     # A horizontal stroke: lying on its side, it would be taller than wide.
@@ -47,10 +48,16 @@ def test_chinese_names_stand_upright(desk: Desk) -> None:
 def test_no_name_is_painted_under_the_buttons_that_scroll_the_rail(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.window.resize(1024, 600)
-    desk.window.commands["language"].trigger()
-    desk.go("explore")
-    bar = rail(desk)
+    bar = QTabBar(desk.window)
+    bar.setShape(QTabBar.Shape.RoundedEast)
+    bar.setUsesScrollButtons(True)
+    for row in PANELS:
+        bar.addTab("\u4e00\u4e00" + row.id)
+    upright = rails.UprightNames(bar)
+    bar.installEventFilter(upright)
+    bar.setGeometry(0, 0, 40, 400)
+    bar.show()
+    QApplication.processEvents()
     end = min(button.y() for button in bar.findChildren(QToolButton) if button.isVisible())
     under = QRect(0, end, bar.width(), bar.height() - end)
     before = bar.grab().toImage()

@@ -7,19 +7,19 @@ from desk import Desk, MakeDesk
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QHoverEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QTabBar, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.window.lessons import SHELF
 from attnviz.gui.window.lessons import WORKSPACE as LEARN
+from attnviz.gui.window.window import Window
 from attnviz.gui.workspaces.arrangement import stacks
-from attnviz.gui.workspaces.switcher import TAB_PX
-from attnviz.gui.workspaces.table import WORKSPACES, WorkspaceRow
+from attnviz.gui.workspaces.switcher import LAYOUT_VERSION, SETTLED_MS, TAB_PX
+from attnviz.gui.workspaces.table import MOST_TABS, WORKSPACES, WorkspaceRow
+from attnviz.i18n import LANGUAGES
 
 MOST_IN_VIEW = 5
-FOOTER = "counters"
-"""A line of text below the panels."""
 
 
 @pytest.fixture
@@ -39,10 +39,11 @@ def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> 
     tabs = desk.find(QTabBar, "workspace_tabs")
     for index, row in enumerate(WORKSPACES):
         desk.go(row.id)
-        first = {stack.panels[0] for stack in stacks(row.arrangement(1280)) if not stack.folded}
+        here = [stack for stack in stacks(row.arrangement(1280)) if not (stack.folded or stack.closed)]
+        first = {stack.panels[0] for stack in here}
         first = {id_ for id_ in first if PANEL_BY_ID[id_].has_content(desk.store.experiment)}
         wanted = set(SHELF) if row.id == LEARN else first  # the steps of a lesson open other places
-        assert in_view(desk) == wanted and len(wanted - {FOOTER}) <= MOST_IN_VIEW, row.id
+        assert in_view(desk) == wanted and len(wanted) <= MOST_IN_VIEW, row.id
         assert tabs.currentIndex() == index, row.id
 
 
@@ -88,7 +89,8 @@ def test_a_rail_unfolds_by_a_click_on_a_tab_and_folds_by_another(desk: Desk, set
         desk.qtbot.waitUntil(lambda folded=is_folded: (docks["compare"].width() >= 1200) == folded)
     desk.go("explore")
     desk.go("compare")
-    assert not rails.is_folded("mechanism") and docks["mechanism"].width() > 200
+    assert not rails.is_folded("mechanism") and docks["inspector"].is_in_sight
+    assert docks["inspector"].width() > 200
     assert settings.folds("compare.mechanism") == "unfolded"
 
 
@@ -244,15 +246,118 @@ def test_play_goes_where_the_player_is(desk: Desk) -> None:
     assert desk.window.workspaces.present.id == "generate" and "text" in in_view(desk)
 
 
-def test_a_wide_panel_that_is_called_from_another_workspace_has_its_width(desk: Desk) -> None:
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080)])
+def test_a_column_has_one_width_whichever_tab_is_in_front(desk: Desk, size: tuple[int, int]) -> None:
+    desk.window.resize(*size)
+    desk.go("explore")
+    docks = desk.window.docks
+    desk.qtbot.wait(SETTLED_MS)
+    width, place = docks["inspector"].width(), docks["stage"].geometry()
+    for panel in ("plane", "matrices", "axes", "cost", "gradients", "claims", "failures", "inspector"):
+        desk.window.workspaces.choose_here(panel)
+        desk.qtbot.wait(SETTLED_MS)
+        assert docks[panel].is_in_sight and docks[panel].front == panel
+        assert (docks[panel].width(), docks["stage"].geometry()) == (width, place), panel
+
+
+def test_a_wide_panel_has_its_width_on_request_until_another_is_in_front(desk: Desk) -> None:
     desk.go("compare")
     desk.window.workspaces.show_panel("cost")
-    desk.qtbot.wait(20)
-    dock = desk.window.docks["cost"]
-    assert desk.window.workspaces.present.id != "compare" and not dock.visibleRegion().isEmpty()
-    desk.go("explore")
+    dock, wide = desk.window.docks["cost"], desk.find(QToolButton, "more_wide")
+    assert desk.window.workspaces.present.id == "explore" and dock.is_in_sight
+    desk.qtbot.waitUntil(wide.isVisible)
+    usual = dock.width()
+    assert usual < PANEL_BY_ID["cost"].width
+    desk.click(wide)
+    desk.qtbot.waitUntil(lambda: dock.width() >= PANEL_BY_ID["cost"].width)
+    desk.window.workspaces.show_panel("plane")
+    desk.qtbot.waitUntil(lambda: desk.window.docks["plane"].width() == usual)
     desk.window.workspaces.show_panel("cost")
-    desk.qtbot.waitUntil(lambda: dock.width() >= 440)
+    desk.qtbot.waitUntil(lambda: wide.isVisible() and wide.isChecked())
+    desk.click(wide)
+    desk.qtbot.waitUntil(lambda: dock.width() == usual)
+
+
+def test_the_tabs_of_each_workspace_are_those_of_the_last_time(desk: Desk, make_desk: MakeDesk) -> None:
+    workspaces = desk.window.workspaces
+    workspaces.show_panel("mechanism")
+    workspaces.show_panel("axes")
+    workspaces.choose_here("failures")
+    workspaces.show_panel("plane")
+    desk.go("model")
+    workspaces.show_panel("patching")
+    desk.go("explore")
+    docks = desk.window.docks
+
+    def is_as_left(window: Window) -> bool:
+        docks = window.docks
+        seen = all(docks[id_].is_in_sight for id_ in ("mechanism", "plane"))
+        return seen and window.workspaces.guests == [docks["failures"]]
+
+    desk.qtbot.waitUntil(lambda: is_as_left(desk.window))
+    assert (docks["matrices"].front, docks["claims"].front) == ("axes", "failures")
+    desk.close()
+    later = make_desk("toy-attention")
+    later.window.resize(1280, 800)
+    later.qtbot.waitUntil(lambda: is_as_left(later.window))
+    assert later.window.docks["matrices"].front == "axes"
+    later.go("model")
+    later.qtbot.waitUntil(lambda: later.window.docks["patching"].is_in_sight)
+    assert later.window.docks["circuits"].front == "patching"
+    later.window.commands["reset_layout"].trigger()
+    later.qtbot.waitUntil(lambda: later.window.docks["lens"].is_in_sight)
+    assert later.window.docks["circuits"].front == "circuits"
+
+
+def test_a_layout_of_before_the_tabs_were_merged_is_restored(desk: Desk, settings: Settings) -> None:
+    """Its docks of panels that now stand within others have no place any more."""
+    other = QMainWindow()
+    for name in ("tokens", "stage", "gradients", "axes", "inspector"):
+        dock = QDockWidget(other)
+        dock.setObjectName(f"{name}_dock")
+        other.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+    settings.set_layout("explore", bytes(other.saveState(LAYOUT_VERSION).data()))
+    desk.go("compare")
+    desk.go("explore")
+    desk.qtbot.waitUntil(lambda: {"tokens", "stage", "inspector"} <= in_view(desk))
+    desk.window.workspaces.show_panel("gradients")
+    desk.qtbot.waitUntil(lambda: desk.window.panels["gradients"].is_seen)
+
+
+def test_one_panel_at_a_time_has_the_place_under_more(desk: Desk) -> None:
+    docks, workspaces = desk.window.docks, desk.window.workspaces
+    drawer = docks["inspector"]
+    for panel in ("failures", "lens", "grid"):
+        workspaces.choose_here(panel)
+        QApplication.processEvents()
+        assert workspaces.guests == [docks[panel]] and docks[panel].is_in_sight
+        tabs = [dock for dock in (drawer, *desk.window.tabifiedDockWidgets(drawer)) if not dock.isHidden()]
+        assert len(tabs) == MOST_TABS - 1  # and More
+    assert workspaces.present.id == "explore"
+    desk.qtbot.waitUntil(desk.find(QToolButton, "more_close").isVisible)
+    desk.click(desk.find(QToolButton, "more_close"))
+    desk.qtbot.waitUntil(lambda: drawer.is_in_sight or docks["cost"].is_in_sight)
+    assert workspaces.guests == []
+
+
+@pytest.mark.parametrize("language", [language.code for language in LANGUAGES])
+def test_the_names_of_the_tabs_and_more_fit_beside_one_another(
+    make_desk: MakeDesk, settings: Settings, language: str
+) -> None:
+    settings["language"] = language
+    desk = make_desk("toy-attention")
+    for width in (1000, 1280, 1920):
+        desk.window.resize(width, 800)
+        desk.go("compare")
+        desk.go("explore")
+        more = desk.find(QWidget, "more_box")
+        desk.qtbot.waitUntil(more.isVisible)
+        desk.qtbot.wait(SETTLED_MS)
+        for bar in tab_bars(desk):
+            last = bar.mapTo(desk.window, bar.tabRect(bar.count() - 1).bottomRight())
+            room = more.x() if bar.y() == more.y() and bar.x() + bar.width() + 1 >= more.x() else 10**6
+            assert last.x() < room and last.x() <= bar.x() + bar.width(), (width, bar.tabText(0))
+            assert bar.shape() == QTabBar.Shape.RoundedNorth
 
 
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080)])
@@ -264,3 +369,17 @@ def test_learn_gives_the_block_its_width(desk: Desk, size: tuple[int, int], pane
     block, lesson = desk.window.docks["block"], desk.window.docks["lesson"]
     desk.qtbot.waitUntil(lambda: block.width() >= PANEL_BY_ID["block"].width + TAB_PX)
     assert lesson.width() >= PANEL_BY_ID["lesson"].width
+
+
+def test_learn_shows_a_student_no_engine_no_list_of_panels_and_no_range(desk: Desk) -> None:
+    names = ("panels_button", "engine_button", "range_box", "side_button", "more_box")
+    parts = [desk.find(QWidget, name) for name in names]
+    desk.go(LEARN)
+    desk.settle()
+    assert [part.objectName() for part in parts if part.isVisible()] == []
+    assert not desk.find(QToolButton, "gradient_button").isVisible()
+    desk.store.look(stage="scores")
+    desk.settle()
+    assert [part.objectName() for part in parts if part.isVisible()] == []
+    desk.go("explore")
+    desk.qtbot.waitUntil(lambda: all(part.isVisible() for part in parts))

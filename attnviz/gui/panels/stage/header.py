@@ -101,6 +101,10 @@ class StageHeader(QWidget):
         self._is_tall = height + self.sizeHint().height() >= TWO_LINES_FROM  # whatever the title takes
         self._fit()
 
+    def set_plain(self, is_plain: bool) -> None:
+        """Leave out what a student does not need, or show it again."""
+        self.options.setVisible(not is_plain)
+
     def add_opener(self, button: QWidget) -> None:
         """Add the button that brings the caption back."""
         self._row.insertWidget(self._row.indexOf(self._picture), button)

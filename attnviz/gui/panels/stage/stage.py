@@ -216,6 +216,10 @@ class StageViewPanel(Panel):
         """Lock the cell of the next word of the caption, or of the one before; False without one."""
         return self._caption.step(by)
 
+    def set_plain(self, is_plain: bool) -> None:
+        """Show the names and the choice of the picture alone."""
+        self._header.set_plain(is_plain)
+
     def header(self) -> QWidget:
         """Document, place, formula and colour range, in the line of the card's title."""
         return self._header

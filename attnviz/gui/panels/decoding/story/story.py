@@ -38,6 +38,7 @@ from attnviz.gui.player import GoTo, Player
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
+from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.elided_label import WholeLabel
@@ -276,6 +277,9 @@ class TextPanel(DecodingPart):
         says(self._shading, id="decode_shading", name=N_("shading"), options=shadings)
         self._shading.changed.connect(self._on_shading)
         self._scale = ShadeScale()
+        tip = N_("Show or hide the operations and bytes of the steps, with and without a cache")
+        self._details = says(Button(), N_("Details"), id="decode_details", tip=tip)
+        self._details.clicked.connect(self._on_details)
         self._lay_out()
         set_tone("muted", self._notice, self._shading_title, self._empty)
 
@@ -404,6 +408,10 @@ class TextPanel(DecodingPart):
         if self._shown is not None and index < n_given_tokens(self._shown.decoding):
             self.store.look(query=index, locked=None)
 
+    @Slot()
+    def _on_details(self) -> None:
+        self.command_wanted.emit("details")
+
     @Slot(int, str)
     def _on_rewritten(self, index: int, text: str) -> None:
         """Another text in the place of a token: what was generated before it becomes the document's."""
@@ -444,7 +452,8 @@ class TextPanel(DecodingPart):
 
     def _lay_out(self) -> None:
         self._header = QWidget()
-        in_row(self._header, self._notice, self._shading_title, self._shading, self._scale, spacing=GRID)
+        shading = (self._shading_title, self._shading, self._scale)
+        in_row(self._header, self._notice, *shading, self._details, spacing=GRID)
         self._rule = QFrame()
         self._rule.setFrameShape(QFrame.Shape.VLine)
         self._rule.setFrameShadow(QFrame.Shadow.Plain)

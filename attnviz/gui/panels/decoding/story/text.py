@@ -24,9 +24,9 @@ from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.chip_editor import ChipEditor
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 
-STORY_PX, LARGE_PX = 15, 21
+STORY_PX, LARGE_PX = 20, 24
 """Height of the letters, and in a large panel."""
-LINE_PX = 28
+LINE_PX = 36
 """Height of a line of `STORY_PX`; that of larger letters is larger by their ratio."""
 _CHIP = 24 / 28
 """Height of a chip in lines."""
