@@ -468,6 +468,7 @@ PANELS: tuple[PanelRow, ...] = (
         "ablation",
         N_("Ablation"),
         "ablation.ablation:AblationPanel",
+        group="study",
         help=N_("What heads that are off change: the next token, the loss, the best head, the maps."),
         cites="circuits",
         words=N_("head off, knock out, before and after, delta"),
