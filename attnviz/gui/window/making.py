@@ -59,7 +59,7 @@ class Making(QObject):
     def make_seen(self) -> None:
         """Make the panels that a person sees now."""
         for row in PANELS:
-            if self._is_seen(row.id):
+            if row.id not in self.panels and self._is_seen(row.id):  # one may have come into sight meanwhile
                 self._make(row)
 
     def make(self, id_: str) -> Panel:
