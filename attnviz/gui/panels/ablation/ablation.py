@@ -81,9 +81,9 @@ class Column(QWidget):
         self.setMinimumWidth(least)
         self.heading = says(QLabel(), heading, id=f"ablation_{name}_heading") if heading else QLabel()
         self.heading.setFont(ui_font(TEXT_PX - 1))
-        self.heading.setVisible(bool(heading))
         set_tone("muted", self.heading)
         in_column(self, self.heading, body, spacing=2).addStretch(1)
+        self.heading.setVisible(bool(heading))  # not before: without a parent it would be a window
 
 
 class AblationPanel(Panel):
