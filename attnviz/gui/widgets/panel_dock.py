@@ -238,8 +238,8 @@ class PanelDock(QDockWidget):
         self._pages = {id_: Page(room) for id_, room in panels.items()}
         self._closed: frozenset[str] = frozenset()
         for id_, page in self._pages.items():
-            page.setVisible(id_ == self.front)
             self._body.addWidget(page, 1)
+            page.setVisible(id_ == self.front)  # not before: without a parent it would be a window
         self.show_title(False)
         self.setTitleBarWidget(bar)
         self.setWidget(body)

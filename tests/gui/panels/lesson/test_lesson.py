@@ -363,6 +363,8 @@ def test_a_step_opens_with_the_arithmetic_of_its_cell(desk: Desk) -> None:
 def test_the_language_changes_the_lesson_at_once(desk: Desk) -> None:
     open_step(desk, "dot-product", 0)
     desk.window.handlers.on_language()
+    assert "邀请 的向量是" in text(desk, "lesson_text")
+    desk.settle()  # the words of the step are those of the language, and their numbers are computed anew
     assert "0.24、0.14 和 0.28" in text(desk, "lesson_text")
 
 
