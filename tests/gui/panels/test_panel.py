@@ -6,12 +6,13 @@ import itertools
 from typing import Any
 
 import pytest
+from desk import MakeDesk
 from draw import Drawn, Rows
 from experiments import STACKS
 from first_layer import with_fields
 from msgspec.structs import replace
 from panels import PanelBench
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QCursor, QImage
 from PySide6.QtWidgets import QApplication, QScrollBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -186,6 +187,29 @@ def test_claims_behind_another_tab_are_checked_again_in_front(qtbot: QtBot) -> N
     assert own.asked is own.of is None
     bench.panel.set_seen(True)
     assert own.asked is not None
+
+
+class Windows(QObject):
+    """Notes what is shown as a window of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.names.append(watched.objectName() or type(watched).__name__)
+        return False
+
+
+def test_no_part_of_a_panel_is_ever_a_window(qapp: QApplication, make_desk: MakeDesk) -> None:
+    """One that is shown before it has a parent takes the keyboard from the window."""
+    windows = Windows()
+    qapp.installEventFilter(windows)
+    desk = make_desk()
+    desk.window.complete()
+    qapp.removeEventFilter(windows)
+    assert windows.names == ["window"]
 
 
 def noted(told: list[str], name: str, function: Any) -> Any:
