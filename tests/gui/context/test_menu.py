@@ -172,8 +172,8 @@ def test_only_tokens_of_one_text_refer_to_each_other(make_desk: MakeDesk) -> Non
 def test_every_panel_has_a_menu(desk: Desk) -> None:
     for id_ in PANEL_BY_ID:  # not only those that have been made
         desk.window.workspaces.show_panel(id_)
+        panel = desk.window.panels[id_]  # made now, if its place had no pixels yet
         QApplication.processEvents()
-        panel = desk.window.panels[id_]
         menu = desk.window.findChild(ContextMenus).menu(Target(panel=id_))
         assert "export_panel" in ids(menu)
         menu.deleteLater()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from desk import WAIT_MS, Desk
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -74,6 +75,31 @@ def test_a_panel_that_comes_into_sight_while_others_are_made_is_made_once(desk: 
         if panel.objectName() in named
     ]
     assert "mechanism" in made and sorted(made) == sorted(desk.window.panels)
+
+
+class Windows(QObject):
+    """Notes what is shown as a window of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.shown.append(f"{type(watched).__name__} {watched.objectName()}")
+        return False
+
+
+def test_no_part_of_a_panel_is_shown_before_it_has_its_place(shown: Desk, qapp: QApplication) -> None:
+    """It would be a window for a moment, which takes the keyboard from the program."""
+    windows = Windows()
+    qapp.installEventFilter(windows)
+    try:
+        shown.window.begin(in_pauses=False)
+        assert shown.window.complete() and set(shown.window.panels) == ALL
+    finally:
+        qapp.removeEventFilter(windows)
+    assert windows.shown == []
 
 
 NEEDS = {
