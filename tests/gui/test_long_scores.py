@@ -57,11 +57,14 @@ def painted(desk: Desk) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for row in PANELS:
         desk.go(row.workspaces[0])
-        if row.id in desk.window.docks:
-            desk.bring(row.id)
+        desk.window.workspaces.enlarge(row.id)  # as large in one window as in another
+        dock, room = desk.window.docks[row.id], desk.window.size() * 0.9
+        desk.qtbot.waitUntil(lambda dock=dock, room=room: dock.size().boundedTo(room) == room)
         desk.settle()
         image = picture(desk.window.panels[row.id]).copy()
         found[row.id] = None if row.id == TIMED else pixels(image).tobytes()
+        desk.window.workspaces.give_back()
+    desk.window.workspaces.reset()  # the tabs of the last time say what is seen
     for view in VIEWS:
         desk.store.look(**{name: getattr(replace(VIEW, **view), name) for name in VIEW.__struct_fields__})
         desk.settle()

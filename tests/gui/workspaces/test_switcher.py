@@ -372,12 +372,14 @@ def test_learn_gives_the_block_its_width(desk: Desk, size: tuple[int, int], pane
 
 
 def test_learn_shows_a_student_no_engine_no_list_of_panels_and_no_range(desk: Desk) -> None:
-    names = ("panels_button", "engine_button", "range_box", "side_button", "more_box")
+    names = ("panels_button", "engine_button", "show_button", "more_box")
     parts = [desk.find(QWidget, name) for name in names]
     desk.go(LEARN)
     desk.settle()
     assert [part.objectName() for part in parts if part.isVisible()] == []
-    assert not desk.find(QToolButton, "gradient_button").isVisible()
+    behind_show = ("range_box", "side_button", "gradient_button")
+    card = [desk.find(QWidget, name) for name in behind_show]
+    assert not any(part.isVisible() for part in card)
     desk.store.look(stage="scores")
     desk.settle()
     assert [part.objectName() for part in parts if part.isVisible()] == []
