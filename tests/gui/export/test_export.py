@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, pixels
+from documents import as_map
 from draw import Drawn
 from exporting import box, pick
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -74,7 +75,7 @@ class Bench:
 
     def __init__(self, preset: str, settings: Settings) -> None:
         load_fonts()
-        document = load_preset(preset)
+        document = as_map(load_preset(preset))
         self.store = Store(document)
         self.window = QWidget()
         self.panel = StageViewPanel(self.store, self.window)
