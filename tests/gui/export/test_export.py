@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk, pixels
+from documents import as_map
 from draw import Drawn
 from exporting import box, pick
 from PySide6.QtCore import QPoint, Qt, QTimer
@@ -74,7 +75,7 @@ class Bench:
 
     def __init__(self, preset: str, settings: Settings) -> None:
         load_fonts()
-        document = load_preset(preset)
+        document = as_map(load_preset(preset))
         self.store = Store(document)
         self.window = QWidget()
         self.panel = StageViewPanel(self.store, self.window)
@@ -229,34 +230,34 @@ def drawn_pixels(svg: bytes) -> np.ndarray[Any, Any]:
 
 
 def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: Desk, tmp_path: Path) -> None:
-    desk.window.resize(desk.window.width(), 560)  # too low for a whole derivation
     desk.store.look(locked=Cell("weights", 2, 1))
     desk.settle()
-    block, inspector = desk.window.panels["block"], desk.window.panels["inspector"]
-    desk.bring("block")
-    # In front of its tabs it widens the place that they share.
-    desk.qtbot.waitUntil(lambda: desk.window.docks["block"].width() >= PANEL_BY_ID["block"].width)
-    frames = [framed(panel) for panel in (block, inspector)]
-    before = [frame.geometry() for frame in frames], desk.window.focusWidget()
-    bars = [bar for frame in frames for bar in frame.findChildren(QScrollBar) if bar.isVisible()]
-    assert bars  # else the test proves nothing
-    texts = []
-    for name, panel in (("block", block), ("inspector", inspector)):
+    texts, found = {}, 0
+    for name, width in (("block", 1920), ("inspector", 1000)):  # the narrow one: too low for a derivation
+        desk.window.resize(width, 600)
+        desk.window.workspaces.reset()
+        panel = desk.window.panels[name]
+        desk.bring(name)
+        least = PANEL_BY_ID[name].width  # in front of its tabs a panel widens the place that they share
+        desk.qtbot.waitUntil(lambda name=name, least=least: desk.window.docks[name].width() >= least)
+        frame = framed(panel)
+        was = frame.geometry(), desk.window.focusWidget()
+        bars = [bar for bar in frame.findChildren(QScrollBar) if bar.isVisible()]
+        found += len(bars)
         write_panel(tmp_path / f"{name}.svg", panel)
         root = ET.parse(tmp_path / f"{name}.svg").getroot()
-        texts.append({"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")})
+        texts[name] = {"".join(text.itertext()).strip() for text in root.iter(f"{SVG}text")}
         write_panel(tmp_path / f"{name}.png", panel)
         image = QImage(str(tmp_path / f"{name}.png"))
         wide, high = (int(float(number)) for number in str(root.get("viewBox")).split()[2:])
         assert (image.width(), image.height()) == (2 * wide, 2 * high)
+        assert (frame.geometry(), desk.window.focusWidget()) == was
+        desk.qtbot.waitUntil(lambda bars=bars: all(bar.isVisible() for bar in bars))
+    assert found  # else the test proves nothing
     site = desk.store.site
-    assert {_(STAGE_BY_ID[stage].title) for stage in site.stages} <= texts[0]
-    assert any(text.endswith("°") for text in texts[1])  # the last line of the derivation
-    assert "Esc unlocks" not in texts[1]
-    for frame, was in zip(frames, before[0], strict=True):
-        assert frame.geometry() == was
-    assert desk.window.focusWidget() is before[1]
-    desk.qtbot.waitUntil(lambda: all(bar.isVisible() for bar in bars))
+    assert {_(STAGE_BY_ID[stage].title) for stage in site.stages} <= texts["block"]
+    assert any(text.endswith("°") for text in texts["inspector"])  # the last line of the derivation
+    assert "Esc unlocks" not in texts["inspector"]
 
 
 def test_no_picture_of_a_panel_has_buttons(desk: Desk) -> None:

@@ -116,6 +116,7 @@ def test_an_unfinished_tag_is_painted_in_full_everywhere(make_desk: MakeDesk) ->
     for desk in (marked, bare):
         desk.open_side()
         desk.bring("plane")
+        desk.bring("vectors")
     for name in ("token_chips", "stage_map", "row_bars", "vectors_grid", "plane_plot"):
         one, other = (picture(desk.find(QWidget, name)) for desk in (marked, bare))
         assert one != other, name
