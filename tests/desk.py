@@ -75,6 +75,9 @@ class Desk:
 
     @property
     def vectors(self) -> NumberGrid:
+        """In front, where the workspace has a tab of it: a hand is only on what is in sight."""
+        if "vectors" in self.window.workspaces.present.panels and not self.window.panels["vectors"].is_seen:
+            self.bring("vectors")
         return self.find(NumberGrid, "vectors_grid")
 
     def activate(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from desk import Desk
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from attnviz.gui.live.playback import Playback
 from attnviz.gui.panels.decoding.story.story import TextPanel
@@ -37,3 +38,11 @@ class Player:
 
 def player(desk: Desk) -> Player:
     return Player(desk)
+
+
+def open_counters(desk: Desk) -> None:
+    """Show the counters, which are closed until a person asks for them."""
+    assert desk.window.docks["counters"].isHidden()
+    desk.click(desk.find(QPushButton, "decode_details"))
+    QApplication.processEvents()
+    assert desk.window.panels["counters"].is_seen

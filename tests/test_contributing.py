@@ -454,8 +454,7 @@ QTest.qWait(50)
 
 assert "entropy" in WORKSPACE_BY_ID["explore"].panels
 dock = window.docks["entropy"]
-assert dock in window.tabifiedDockWidgets(window.docks["inspector"]), "no tab of the drawer"
-assert dock.windowTitle() == "Entropy"
+assert not dock.isVisible() and dock.windowTitle() == "Entropy"
 
 window.commands["palette"].trigger()
 palette = window.findChild(QWidget, "palette")
@@ -466,6 +465,7 @@ assert [entry.key for entry in palette.found()][0] == "panel:entropy"
 palette.found()[0].run()
 palette.vanish()
 QTest.qWait(50)
+assert dock in window.tabifiedDockWidgets(window.docks["inspector"]), "no tab of the drawer"
 assert window.panels["entropy"].isVisible() and window.current.id == "entropy"
 view = window.store.document.view
 p = window.store.trace.shown(view.site)["weights"][view.head, view.query]

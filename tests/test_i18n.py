@@ -208,7 +208,7 @@ def test_argparse_speaks_the_language_too(capsys: pytest.CaptureFixture[str]) ->
             main(["--language", "zh_CN", "render", "--help"])
         shown = capsys.readouterr().out
         assert shown.startswith("用法：attnviz render") and "\n选项：\n" in shown and "options" not in shown
-        assert "不画图上方的名称" in shown and "PNG 每英寸" in shown
+        assert all(text in shown for text in ("  图上方的名称（默认", "不画每行权重旁的总和", "PNG 每英寸"))
         assert main(["--language", "zh_CN", "render"]) == 2
         assert "缺少必需的参数：DOC, -o/--output" in capsys.readouterr().err
     finally:

@@ -17,6 +17,9 @@ from attnviz.resources import FONT_CHINESE, FONT_MONO, FONT_SANS, font_files
 SYMBOLS = "DejaVu Sans"
 """Ships with matplotlib; the last fallback before the fonts of the system."""
 
+PLACEHOLDERS = "Last Resort"
+"""Fonts whose names begin so draw a box for every character there is; matplotlib ships one."""
+
 MIDDLE = 0.36
 """Half the height of capitals and digits, in ems."""
 
@@ -115,7 +118,7 @@ def _system_fonts() -> tuple[tuple[str, frozenset[int]], ...]:
     """The families that the system has and their characters: upright ones of usual weight, sans serif first.
 
     It is read once, for the first character that the shipped fonts lack. A font of pixels alone has no
-    outlines, and is skipped.
+    outlines, and is skipped, as is `PLACEHOLDERS`.
     """
     from matplotlib.font_manager import findSystemFonts, fontManager, get_font
 
@@ -130,6 +133,7 @@ def _system_fonts() -> tuple[tuple[str, frozenset[int]], ...]:
         if entry.style == "normal"
         and entry.weight in (400, "normal", "regular")
         and entry.fname not in shipped
+        and not entry.name.startswith(PLACEHOLDERS)
     ]
     found: dict[str, frozenset[int]] = {}
     for entry in sorted(entries, key=lambda one: ("Sans" not in one.name, one.name)):

@@ -112,7 +112,7 @@ def test_title_names_and_formula_are_drawn_if_they_are_chosen() -> None:
         svg, _said = drawn(document, Style(**style))  # type: ignore[arg-type]
         return set(re.findall(r"<text [^>]*>([^<]*)</text>", svg))
 
-    parts = {"title": "weights", "formula": "w = exp(s) ÷ Σ exp(s)", "names": "query"}
+    parts = {"title": "weights · head 1 of 1", "formula": "w = exp(s) ÷ Σ exp(s)", "names": "query"}
     narrow, wide = texts(width=length("85mm")), texts(width=length("120mm"))
     for part, text in parts.items():
         assert not any(one.startswith(text) for one in narrow), part

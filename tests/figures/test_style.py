@@ -109,11 +109,11 @@ def test_parts_can_be_left_out() -> None:
         return {text.get_text() for text in figure.axes[0].texts}
 
     whole = texts()
-    assert {"weights · head 1 of 8", "weights · This head", "w = exp(s) ÷ Σ exp(s)", "Σ 1.000"} <= whole
+    assert {"weights · head 1 of 8", "weights", "w = exp(s) ÷ Σ exp(s)", "Σ 1.000"} <= whole
     assert whole - texts(title=False) == {"weights · head 1 of 8"}
     assert whole - texts(formula=False) == {"w = exp(s) ÷ Σ exp(s)"}
     assert whole - texts(sums=False) == {"Σ 1.000"}
-    assert "weights · This head" in whole - texts(bar=False)
+    assert "weights" in whole - texts(bar=False)
     assert not whole & (texts(caption=True) - whole)
 
 

@@ -26,10 +26,10 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     file = made_font(tmp_path / "system.ttf", "".join(SCRIPTS.values()))
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(file)])
-    kept = list(font_manager.fontManager.ttflist)
     forget()
     yield file
-    font_manager.fontManager.ttflist[:] = kept
+    known = font_manager.fontManager.ttflist
+    known[:] = [entry for entry in known if entry.fname != str(file)]
     forget()
 
 
@@ -66,3 +66,11 @@ def test_without_such_a_font_the_character_is_named(monkeypatch: pytest.MonkeyPa
     assert [(check.text, check.is_met) for check in said] == [("not in the fonts: U+D55C", False)]
     assert "not in the fonts: U+D55C" in {text.get_text() for text in figure.axes[0].texts}
     fonts._system_family.cache_clear()
+
+
+def test_a_font_of_boxes_for_every_character_has_none_of_them(system: Path) -> None:
+    from matplotlib import font_manager
+
+    assert any(entry.name.startswith("Last Resort") for entry in font_manager.fontManager.ttflist)
+    _figure, said = figure_with("a\U00020000")
+    assert [(check.text, check.is_met) for check in said] == [("not in the fonts: U+20000", False)]

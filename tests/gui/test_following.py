@@ -134,6 +134,8 @@ def test_the_plane_shows_them_and_says_why_no_tip_moves(desk: Desk) -> None:
     assert keys.fixed == "These are the tokens up to the step of the player."
     desk.store.play(GoTo(12))
     desk.qtbot.waitUntil(lambda: len(plane.plot._families["k"].tips) == 13, timeout=WAIT_MS)
+    fixed = plane.plot._families["k"].fixed
+    assert fixed and "player" not in fixed and "Select" not in fixed, "two features would move no tip either"
     assert desk.store.experiment is before
 
 
@@ -169,6 +171,7 @@ def test_panels_of_the_document_keep_its_tokens(desk: Desk) -> None:
     assert desk.store.hovered is None  # its query is generated
     desk.hover(desk.map, desk.map.cell_center(5, 2))
     assert desk.store.hovered == Cell("weights", 5, 2, HEAD)
+    desk.bring("vectors")
     assert len(desk.vectors.values()) == len(given)
 
 

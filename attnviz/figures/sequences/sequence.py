@@ -49,12 +49,14 @@ class Sequence:
 
     def figure(self, index: int) -> Figure:
         """One picture, as it is beside all others. Raises `ValueError` as `figure_of` does."""
-        between, subject = self._measured[0], self.frames[index].subject
-        picture = self._drawing(self.frames[index])
-        if self.frames[index].label:
-            picture = replace(picture, title=f"{picture.title}{between}{self.frames[index].label}")
+        frame, between, style = self.frames[index], self._measured[0], self.style
+        picture = self._drawing(frame)
+        if frame.label and style.shows(style.title):
+            picture = replace(picture, title=f"{picture.title}{between}{frame.label}")
+        elif frame.label and style.title is None:  # a narrow picture: the label tells it from the others
+            picture, style = replace(picture, title=frame.label), replace(style, title=True)
         with drawing():
-            return sheet_of(picture, subject.caption if self.style.caption else "", self.style)
+            return sheet_of(picture, frame.subject.caption if style.caption else "", style)
 
     @property
     def without(self) -> Message | None:

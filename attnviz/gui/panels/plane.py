@@ -224,12 +224,14 @@ class PlanePanel(Panel):
         assert self.store.trace is not None
         if site.quantity != "value":
             return _("The arrows are gradients: show the values to drag a tip.")
-        if self.store.document.view.projection != "features":
-            return _("Select two features to drag a tip.")
         if self.store.followed is not None:
             return _("These are the tokens up to the step of the player.")
         message = why_fixed(self.store.trace.experiment, site.name, name, site.stages)
-        return _(message) if message else ""
+        if message:
+            return _(message)
+        if self.store.document.view.projection != "features":
+            return _("Select two features to drag a tip.")
+        return ""
 
     def _pair(self, site: SiteTrace) -> tuple[int, int]:
         """(query, key) in focus."""

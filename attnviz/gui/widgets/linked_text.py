@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterator
 from html import escape, unescape
 
-from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import (
     QColor,
+    QFocusEvent,
     QKeyEvent,
+    QPainter,
+    QPaintEvent,
     QResizeEvent,
     QTextCharFormat,
     QTextCursor,
@@ -20,7 +23,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme
-from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.control import active_theme, draw_focus_ring
 from attnviz.gui.widgets.sentence import SPACE, MakeControl, room_of
 from attnviz.model.controls import control_of
 from attnviz.study.lessons.markup import CONTROLS, NUMBER
@@ -195,6 +198,20 @@ class LinkedText(QTextBrowser):
             event.ignore()
         else:
             super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            place = QRectF(self.viewport().rect())
+            draw_focus_ring(QPainter(self.viewport()), place, self._theme, 3)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.viewport().update()
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)

@@ -57,9 +57,9 @@ class Making(QObject):
             dock.seen_changed.connect(self._on_seen)
 
     def make_seen(self) -> None:
-        """Make the panels that a person sees now; one of them may bring another into sight, which is made."""
+        """Make the panels that a person sees now."""
         for row in PANELS:
-            if row.id not in self.panels and self._is_seen(row.id):
+            if row.id not in self.panels and self._is_seen(row.id):  # one may have come into sight meanwhile
                 self._make(row)
 
     def make(self, id_: str) -> Panel:

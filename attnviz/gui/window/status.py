@@ -53,6 +53,7 @@ class StatusLine(QStatusBar):
         self._message.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         # A long sentence is cut off at the window's edge; with its full width, it would widen the window.
         self._message.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._hint.setMinimumWidth(1)  # the keys go rather than hold the window wide
         self._error: Message | None = None
         """The error that is shown, to be said anew in another language."""
         self._said_in = ""

@@ -149,13 +149,14 @@ def test_titles_have_the_label() -> None:
 
 
 def test_titles_of_a_narrow_sheet_have_their_label_in_a_line_of_its_own_or_none_has() -> None:
-    narrow = sequence("temperature=0.5:2:4", style=Style(dpi=50, width=WIDTH_OF_A_COLUMN))
-    figures = list(narrow.figures(FREE))
-    assert len({figure.get_figheight() for figure in figures}) == 1
-    found = [text.get_text() for figure in figures for text in figure.axes[0].texts]
-    assert [text for text in found if "Temperature" in text] == [
-        f"Temperature = {value}" for value in ("0.5", "1", "1.5", "2")
-    ]
+    labels = [f"Temperature = {value}" for value in ("0.5", "1", "1.5", "2")]
+    for title, shown in ((True, labels), (None, labels), (False, [])):
+        style = Style(dpi=50, width=WIDTH_OF_A_COLUMN, title=title)
+        figures = list(sequence("temperature=0.5:2:4", style=style).figures(FREE))
+        assert len({figure.get_figheight() for figure in figures}) == 1
+        found = [text.get_text() for figure in figures for text in figure.axes[0].texts]
+        assert [text for text in found if "Temperature" in text] == shown, title
+        assert any(text.startswith("weights · head") for text in found) == (title is True)
     large = sequence("position.base=1000:1000000:2", load_preset("yarn").experiment)
     assert [frame.label for frame in large.frames] == ["Base θ = 1000", "Base θ = 1000000"]
 

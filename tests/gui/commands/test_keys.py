@@ -147,6 +147,8 @@ def test_no_control_types_the_key_of_a_command(desk: Desk) -> None:
     seen: set[type[QWidget]] = set()
     for workspace in ("explore", "generate"):
         desk.go(workspace)
+        if workspace == "explore":
+            desk.bring("vectors")
         desk.open_side()
         for widget in window.findChildren(QWidget):
             is_able = shiboken6.isValid(widget) and widget.isVisible() and widget.isEnabled()
@@ -170,6 +172,7 @@ def test_no_control_types_the_key_of_a_command(desk: Desk) -> None:
 
 
 def test_tab_leaves_every_table_at_once(desk: Desk) -> None:
+    desk.bring("vectors")
     tables = [grid for grid in desk.window.findChildren(GridView) if grid.isVisible()]
     assert desk.vectors in tables
     for table in tables:
@@ -184,6 +187,7 @@ def test_tab_leaves_every_table_at_once(desk: Desk) -> None:
 
 
 def test_arrows_walk_inside_a_table_and_tab_goes_on_while_one_types(desk: Desk) -> None:
+    desk.bring("vectors")
     grid: NumberGrid = desk.vectors
     grid.setFocus()
     last = grid.values().shape[1] - 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
 from first_layer import change
-from player_hands import player
+from player_hands import open_counters, player
 from pointer import drag, move, press, release
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -47,6 +47,7 @@ def button(desk: Desk, name: str) -> QToolButton:
 
 
 def test_the_counters_are_those_of_the_formulas_at_every_step(desk: Desk) -> None:
+    open_counters(desk)
     experiment = desk.store.experiment
     heads, n = experiment.layers[0].heads, experiment.n_queries
     itemsize = {"float32": 4, "float64": 8}[experiment.dtype]
@@ -132,6 +133,7 @@ def test_space_plays_wherever_the_focus_is(desk: Desk) -> None:
 
 
 def test_an_edit_while_it_plays_is_played_on(desk: Desk) -> None:
+    open_counters(desk)
     desk.type_number("decode_speed", "16")
     desk.click(button(desk, "first"))
     desk.click(button(desk, "play"))
@@ -158,6 +160,7 @@ def test_fewer_tokens_than_the_step_show_the_last_step(desk: Desk) -> None:
 
 def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
     desk.go("generate")
+    open_counters(desk)
     changes: tuple[dict[str, Any], ...] = (
         {"heads": 1},
         {"heads": 2, "dtype": "float64"},
@@ -176,6 +179,7 @@ def test_masks_positions_and_heads_decode_to_the_full_pass(desk: Desk) -> None:
 
 
 def test_a_difference_is_said_and_not_coloured_as_equal(desk: Desk) -> None:
+    open_counters(desk)
     decoded = desk.store.player.decoded
     assert decoded is not None
     green = count_color(picture(desk.find(QLabel, "decode_parity")), desk.theme.value, tolerance=12)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, count_color, picture
 from first_layer import stacked
-from player_hands import player
+from player_hands import open_counters, player
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QSlider, QToolButton, QWidget
@@ -107,6 +107,7 @@ def said(desk: Desk) -> str:
 
 
 def test_a_hundred_tokens_are_played_and_scrubbed_both_ways_without_computing_again(desk: Desk) -> None:
+    open_counters(desk)
     before = decoding(desk)
     assert len(before.steps) == 5 + 99  # the hundredth is sampled and not computed
     desk.store.look(step=4)
@@ -295,6 +296,7 @@ def test_stop_conditions_end_the_text_and_say_so(desk: Desk) -> None:
 
 
 def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_something(desk: Desk) -> None:
+    open_counters(desk)
     desk.bring("cache")
     light = desk.find(QLabel, "decode_parity")
     desk.choose("decode_cache_kind", "quantised")
@@ -356,6 +358,7 @@ def test_writing_is_switched_off_and_on_as_it_was(desk: Desk) -> None:
 def test_the_panels_are_exported_as_they_stand(desk: Desk, tmp_path: Path) -> None:
     from attnviz.gui.export.widget import widget_bytes
 
+    open_counters(desk)
     desk.store.look(step=40)
     words = {
         "text": "sat",

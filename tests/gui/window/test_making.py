@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from desk import WAIT_MS, Desk
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.gui.look import look
@@ -63,6 +63,17 @@ def test_only_panels_in_sight_are_made_at_first_and_the_others_in_pauses(shown: 
     shown.qtbot.waitUntil(lambda: set(window.panels) == ALL, timeout=4 * WAIT_MS)
     assert window.complete()  # once more changes nothing
     assert set(window.panels) == ALL
+
+
+def test_a_panel_that_comes_into_sight_while_others_are_made_is_made_once(desk: Desk) -> None:
+    """As in a window that begins before the screen has shown it."""
+    named = {f"{row.id}_panel": row.id for row in PANELS}
+    made = [
+        named[panel.objectName()]
+        for panel in desk.window.findChildren(QWidget)
+        if panel.objectName() in named
+    ]
+    assert "mechanism" in made and sorted(made) == sorted(desk.window.panels)
 
 
 NEEDS = {

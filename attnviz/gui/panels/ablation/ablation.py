@@ -83,7 +83,7 @@ class Column(QWidget):
         self.heading.setFont(ui_font(TEXT_PX - 1))
         set_tone("muted", self.heading)
         in_column(self, self.heading, body, spacing=2).addStretch(1)
-        self.heading.setVisible(bool(heading))  # not before: without a parent it would be a window
+        self.heading.setVisible(bool(heading))  # without a parent it would be a window of its own
 
 
 class AblationPanel(Panel):

@@ -218,9 +218,14 @@ class CachePanel(DecodingPart):
         set_tone("muted", *(name for name, _value in self._bytes.values()))
 
     def minimumSizeHint(self) -> QSize:
-        """In a narrow place the tables stand below the slots."""
-        sides = [side.minimumSize() for side in self._sides]
-        return QSize(max(side.width() for side in sides), super().minimumSizeHint().height())
+        """In a narrow place the tables stand below the slots, and where it is narrower, below one another."""
+        return QSize(
+            max(self._places.minimumSize().width(), *self._table_widths()), super().minimumSizeHint().height()
+        )
+
+    def _table_widths(self) -> tuple[int, int]:
+        errors, held = (self._tables.itemAt(place).minimumSize().width() for place in range(2))
+        return errors, held
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -233,10 +238,13 @@ class CachePanel(DecodingPart):
         return super().event(event)
 
     def _share_out(self) -> None:
-        needed = sum(side.minimumSize().width() for side in self._sides) + self._whole.spacing()
-        is_wide = self.width() >= needed
-        direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
-        self._whole.setDirection(direction)
+        tables = sum(self._table_widths()) + self._tables.spacing()
+        whole = self._places.minimumSize().width() + self._whole.spacing() + tables
+        for box, needed in ((self._tables, tables), (self._whole, whole)):
+            is_wide = self.width() >= needed
+            box.setDirection(
+                QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+            )
 
     def show_step(self) -> None:
         """Show the cache as it stood after the present step."""
@@ -381,13 +389,13 @@ class CachePanel(DecodingPart):
         bytes_.addLayout(grid)
         bytes_.addWidget(self._terms)
         bytes_.addStretch(1)
-        tables = in_row(None, self._errors, spacing=2 * GRID)
-        tables.addLayout(bytes_)
-        tables.addStretch(1)
+        self._places = places
+        self._tables = in_row(None, self._errors, spacing=2 * GRID)
+        self._tables.addLayout(bytes_)
+        self._tables.addStretch(1)
         self._whole = in_row(self, spacing=GRID)
         self._whole.addLayout(places, 1)
-        self._whole.addLayout(tables)
-        self._sides = places, tables
+        self._whole.addLayout(self._tables)
 
 
 def _cache_of(decoded: Decoded) -> Cache:
