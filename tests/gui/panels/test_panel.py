@@ -189,6 +189,14 @@ def test_claims_behind_another_tab_are_checked_again_in_front(qtbot: QtBot) -> N
     assert own.asked is not None
 
 
+def test_every_panel_is_made_once(make_desk: MakeDesk) -> None:
+    """Also one that another brings into sight while the first ones are made."""
+    desk = make_desk()
+    desk.window.complete()
+    names = sorted(panel.objectName() for panel in desk.window.findChildren(Panel))
+    assert names == sorted(f"{id_}_panel" for id_ in PANEL_IDS)
+
+
 class Windows(QObject):
     """Notes what is shown as a window of its own."""
 
