@@ -32,7 +32,7 @@ def test_whatever_an_experiment_is_made_of_is_among_its_parts() -> None:
         return {kind}.union(*map(kinds, kind.__subclasses__()))
 
     attnviz.Document, attnviz.View  # noqa: B018  (imported, so that all kinds are known)
-    others = {"Value", "Document", "Experiment", "View", "Cell", "Ranges", "Lines", "HeadGrid"}
+    others = {"Value", "Document", "Experiment", "View", "Cell", "Ranges", "Lines", "FirstToken", "HeadGrid"}
     others |= {
         "Site",
         "Place",

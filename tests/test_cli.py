@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import experiment
+from documents import as_map
 from experiments import STACKS
 from first_layer import stacked
 
@@ -118,7 +119,7 @@ def test_stages_that_only_some_sites_have_are_taken_from_those(tmp_path: Path, c
 def test_render_draws_the_site_that_is_named(tmp_path: Path, site: str) -> None:
     ours, theirs = tmp_path / "cli.svg", tmp_path / "api.svg"
     assert main(["render", "encoder-decoder", "--site", site, "-o", str(ours)]) == 0
-    attnviz.render(load_preset("encoder-decoder"), theirs, site=site)
+    attnviz.render(as_map(load_preset("encoder-decoder")), theirs, site=site)
     assert ours.read_bytes() == theirs.read_bytes()
     text = ours.read_text(encoding="utf-8")
     assert ("36 + 16 + 24 = 76 pairs" in text) == (site == "all")
