@@ -224,7 +224,8 @@ class CachePanel(DecodingPart):
         )
 
     def _table_widths(self) -> tuple[int, int]:
-        errors, held = (self._tables.itemAt(place).minimumSize().width() for place in range(2))
+        items = (self._tables.itemAt(place) for place in range(2))
+        errors, held = (0 if item is None else item.minimumSize().width() for item in items)
         return errors, held
 
     def resizeEvent(self, event: QResizeEvent) -> None:
