@@ -49,8 +49,8 @@ print("all")
 """
 """Imports every module of the folder that is a shared library: linkers and strip can break one."""
 INSTALLED = (sys.executable, "-c", "import sys; sys.modules['numba'] = None; import attnviz.__main__")
-"""The installed attnviz without numba, which the program leaves out: it adds the terms of products in another
-order.
+"""The installed attnviz without numba, which the packed program lacks: numba adds the terms of products in
+another order, so the last bits would differ.
 """
 
 
