@@ -180,6 +180,7 @@ def window(program: str) -> None:
     try:
         if os.environ.get("QT_QPA_PLATFORM") == "xcb" and shutil.which("import"):
             picture = Path(program).parents[1] / "window.png"
+            picture.unlink(missing_ok=True)  # that of an earlier check
             until = time.monotonic() + PATIENCE_S
             while not picture.exists() or picture.stat().st_size < PAINTED:
                 assert time.monotonic() < until, "the window is not painted"
