@@ -49,8 +49,8 @@ print("all")
 """
 """Imports every module of the folder that is a shared library: linkers and strip can break one."""
 INSTALLED = (sys.executable, "-c", "import sys; sys.modules['numba'] = None; import attnviz.__main__")
-"""The installed attnviz without numba, which the program leaves out: it adds the terms of products in another
-order.
+"""The installed attnviz without numba, which the packed program lacks: numba adds the terms of products in
+another order, so the last bits would differ.
 """
 
 
@@ -180,6 +180,7 @@ def window(program: str) -> None:
     try:
         if os.environ.get("QT_QPA_PLATFORM") == "xcb" and shutil.which("import"):
             picture = Path(program).parents[1] / "window.png"
+            picture.unlink(missing_ok=True)  # that of an earlier check
             until = time.monotonic() + PATIENCE_S
             while not picture.exists() or picture.stat().st_size < PAINTED:
                 assert time.monotonic() < until, "the window is not painted"

@@ -263,7 +263,7 @@ def replace_file(
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
     remove_abandoned(target)
-    temporary = target.with_name(f"{_stem(target)}{os.urandom(6).hex()}.tmp")
+    temporary = temporary_of(target)
     try:
         n_bytes = 0
         with temporary.open("xb") as file:
@@ -302,6 +302,11 @@ def replace_files(files: dict[Path, bytes]) -> tuple[Path, ...]:
     for path, data in reversed(files.items()):
         replace_file(path, data)
     return tuple(files)
+
+
+def temporary_of(target: Path) -> Path:
+    """A new name beside a file, under which is written what takes its name when it is whole."""
+    return target.with_name(f"{_stem(target)}{os.urandom(6).hex()}.tmp")
 
 
 def _stem(target: Path) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from attnviz.errors import InputError, Message
-from attnviz.model.io.files import replace_file, sync_folder
+from attnviz.model.io.files import replace_file, sync_folder, temporary_of
 from attnviz.model.io.regular_file import length_of, opened
 
 VERSION = 1
@@ -61,7 +61,7 @@ class Records:
     def __init__(self, path: Path) -> None:
         """Begin the file under a name of its own, until its first state. Raises `OSError`."""
         self.path = path
-        self._current = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+        self._current = temporary_of(path)
         self._lengths: dict[Key, int] = {}
         self._fresh: list[Key] = []
         self._waiting: list[bytes] = []
