@@ -13,7 +13,15 @@ from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, QSettings, Qt
 from PySide6.QtGui import QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QDockWidget,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from attnviz.engines.decode.decodable import causal_experiment
@@ -192,6 +200,15 @@ class Desk:
         return self.vectors.cell_rect(row, column).center()
 
 
+def _place(dock: QDockWidget) -> tuple[bool, bool, tuple[int, ...]]:
+    """Where a dock is: whether it is open, and whether it floats; the place that it has while it is open.
+
+    The saved state of a window holds more: the least size of a dock that is closed, which follows the theme.
+    """
+    is_open = not dock.isHidden()
+    return is_open, dock.isFloating(), dock.geometry().getRect() if is_open else ()
+
+
 class Shared:
     """A window that tests share, and what it was when it was opened."""
 
@@ -210,7 +227,7 @@ class Shared:
             "history": [window.commands[id_].isEnabled() for id_ in ("undo", "redo")],
             "settings": {key: self._stored.value(key) for key in self._stored.allKeys()},
             "workspace": window.workspaces.present.id,
-            "layout": (window.size().toTuple(), window.saveState().data()),
+            "layout": (window.size().toTuple(), {key: _place(dock) for key, dock in window.docks.items()}),
             "what lies over it": [widget.objectName() for widget in self._over_it()],
         }
 

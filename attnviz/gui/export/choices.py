@@ -13,7 +13,7 @@ from attnviz.figures.kinds.table import KINDS, OF_WORDS
 from attnviz.figures.options import Control
 from attnviz.figures.sequences.sequence import FPS
 from attnviz.figures.subject import Subject
-from attnviz.gui.export.source import ALL, Source
+from attnviz.gui.export.source import ALL, Choice, Source
 from attnviz.gui.panels.table import PANELS
 from attnviz.i18n import N_, _
 from attnviz.model.edit.sweep import swept_fields, usual_span
@@ -59,7 +59,7 @@ class ChoiceRow:
     """One option: its values in a list, and the one that the view has; a text or a switch has that alone.
 
     `hint` stands in an empty text. `decides`: other options offer other values for each of its own. `flag` is
-    the option of the shell, if it has one of its own.
+    the option of the shell, if it has one of its own; `read` makes its value where that is not the text.
     """
 
     name: str
@@ -70,6 +70,12 @@ class ChoiceRow:
     hint: str = ""
     decides: bool = False
     flag: str = ""
+    read: Callable[[Choice], str] | None = None
+
+    def word(self, choice: Choice) -> str:
+        """The value that the shell takes; empty where the choice has none."""
+        text = choice.text(self.name)
+        return self.read(choice) if text and self.read is not None else text
 
     def value(self, source: Source, at: At, kept: str = "") -> str:
         """The value that is chosen at first: `kept`, that of the view, or the weights, if it is offered."""
@@ -169,11 +175,23 @@ def _places_of_a(source: Source, at: At) -> Items:
     return [("pinned", _("the pinned head")), ("same", _("the head of B"))]
 
 
+def over_of(choice: Choice) -> str:
+    """The change from picture to picture as `attnviz animate` takes it."""
+    over = choice.text("over")
+    if over in (DECODE, LAYERS):
+        return over
+    path = choice.text("path") if over == NUMBER else over
+    first, last, count = (choice.text(name) for name in ("first", "last", "count"))
+    return f"{path}={first}:{last}:{count}{':log' if choice.text('spacing') == 'ratios' else ''}"
+
+
 CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), ""), flag="--panel"
     ),
-    ChoiceRow("over", N_("Variable"), _overs, lambda source, at: DECODE, decides=True, flag="--over"),
+    ChoiceRow(
+        "over", N_("Variable"), _overs, lambda source, at: DECODE, decides=True, flag="--over", read=over_of
+    ),
     ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
     ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),
     ChoiceRow("last", N_("To"), present=lambda source, at: _span(source, at)[1], control="text"),
@@ -206,6 +224,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         present=lambda source, at: str(source.document.view.step + 1),
         control="text",
         flag="--step",
+        read=lambda choice: str(choice.step),
     ),
     ChoiceRow(
         "alignment", N_("Token alignment"), _alignments, lambda source, at: ALIGNMENTS[0].id, flag="--align"

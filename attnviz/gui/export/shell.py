@@ -18,7 +18,6 @@ from attnviz.figures.kinds.table import KIND_BY_ID, OF_WORDS, PAIRS, UNFOLLOWED
 from attnviz.figures.options import OPTIONS
 from attnviz.gui.export.choices import CHOICES, At
 from attnviz.gui.export.kinds.figure import CSV
-from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import Export
@@ -68,7 +67,7 @@ def command_of(source: Source, row: Export, choice: Choice) -> Command:
     """The command that makes the file of a row. Raises `InputError` for a state that no command has."""
     known = _lesson(source) if row.id == "lesson" else _known(source, as_seen=row.id == "panel")
     row = _of_table(row) if choice.format == CSV else row
-    options = [*_options(source, row, choice), *_key(source, known, row, choice)]
+    options = [*_options(source, known, row, choice), *_key(source, known, row, choice)]
     first = _first(source) if _is_compared(source, row, choice) else None
     if first is not None:
         options += ["--against", first.word, *_place_of_first(source, row, choice)]
@@ -179,12 +178,12 @@ def preset_of(document: Document) -> str | None:
     return None
 
 
-def _options(source: Source, row: Export, choice: Choice) -> list[str]:
+def _options(source: Source, known: _Known, row: Export, choice: Choice) -> list[str]:
     """The options of the command: the engine, the quantity, the place, what was chosen, the style."""
     return [
         *_engine(source, row),
         *_quantity(source, row),
-        *_chosen(row, choice),
+        *_chosen(source, known, row, choice),
         *_picture(source, row, choice),
         *_follow(source, row),
         *_plane(source, row, choice),
@@ -216,22 +215,26 @@ def _quantity(source: Source, row: Export) -> Iterator[str]:
         yield from ("--target", view.target, "--show", view.quantity)
 
 
-def _chosen(row: Export, choice: Choice) -> Iterator[str]:
+def _chosen(source: Source, known: _Known, row: Export, choice: Choice) -> Iterator[str]:
     """The choices of the state, each with its option."""
     if row.format_flag:
         yield from (row.format_flag, choice.format)
+    idle = {"query"} if _drawn(row, choice) in PAIRS else set()
+    idle |= {"range"} if _has_range(source, known, choice) else set()
     for option in CHOICES:
-        text = choice.text(option.name) if option.name in row.options else ""
-        if not option.flag or not text or (option.name == "query" and _drawn(row, choice) in PAIRS):
+        text = option.word(choice) if option.name in row.options and option.name not in idle else ""
+        if not option.flag or not text:
             continue
-        if option.name == "over":
-            yield from (option.flag, over_of(choice))
-        elif option.name == "step":
-            yield from (option.flag, str(choice.step))
-        elif option.control != "switch":
+        if option.control != "switch":
             yield from (option.flag, text)
         elif text == "on":
             yield option.flag
+
+
+def _has_range(source: Source, known: _Known, choice: Choice) -> bool:
+    """True if the document opens with the chosen colours, which may differ from head to head."""
+    chosen = choice.subject(source, never_cancelled).view if choice.text("range") else source.document.view
+    return (chosen.ranges, chosen.first_tokens) == (known.view.ranges, known.view.first_tokens)
 
 
 def _drawn(row: Export, choice: Choice) -> str:

@@ -106,11 +106,11 @@ class Choice:
             fields["orientation"] = self.text("orientation")
         if self.text("query") == ALL:
             fields["lines"] = replace(view.lines, queries="all")
-        elif self.text("query"):
-            fields |= {"query": self.number("query"), "lines": replace(view.lines, queries="one")}
-            fields["locked"] = None if self.number("query") != view.query else view.locked
-        if self.step is not None:
-            fields["step"] = self.step
+        elif (query := self.number("query")) is not None:
+            fields |= {"query": query, "lines": replace(view.lines, queries="one")}
+            fields["locked"] = None if query != view.query else view.locked
+        if (step := self.step) is not None:
+            fields["step"] = step
         return replace(view, **fields)
 
     def subject(self, source: Source, check: Check) -> Subject:

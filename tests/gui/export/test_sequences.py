@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QLabel, QPushButton
 import attnviz
 from attnviz.figures.sequences.frames import OVER
 from attnviz.figures.sequences.sequence import Sequence
+from attnviz.gui.export.choices import over_of
 from attnviz.gui.export.dialog import ExportDialog
-from attnviz.gui.export.kinds.sequence import over_of
 from attnviz.gui.window.jobs import JOB_BY_KEY
 from attnviz.model.edit.sweep import Sweep
 from attnviz.model.io.presets import load_preset

@@ -15,7 +15,7 @@ from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
 from attnviz.figures.sequences.frames import Frame, frames
 from attnviz.figures.sequences.outputs import LEAST_FPS, MOST_FPS, MOVING_DPI, OUTPUTS, Output, check_fps
 from attnviz.figures.sequences.sequence import FPS, Sequence, sequence_files
-from attnviz.gui.export.choices import CHOICE_BY_NAME, DECODE, LAYERS, NUMBER
+from attnviz.gui.export.choices import CHOICE_BY_NAME, DECODE, LAYERS, NUMBER, over_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
 
 FRAMES_SHARE = 0.4
@@ -80,16 +80,6 @@ def _write(row: Output, contents: tuple[bytes, ...], path: Path) -> tuple[Path, 
 def _output(format_id: str) -> Output:
     """The kind of file of a format."""
     return next(row for row in OUTPUTS if row.suffix == f".{format_id}")
-
-
-def over_of(choice: Choice) -> str:
-    """The change from picture to picture as `attnviz animate` takes it."""
-    over = choice.text("over")
-    if over in (DECODE, LAYERS):
-        return over
-    path = choice.text("path") if over == NUMBER else over
-    first, last, count = (choice.text(name) for name in SWEEP[:3])
-    return f"{path}={first}:{last}:{count}{':log' if choice.text('spacing') == 'ratios' else ''}"
 
 
 def _fps(choice: Choice) -> float:
