@@ -18,6 +18,8 @@ from attnviz.model.trace import SiteTrace
 
 FEW = 6
 """Keys up to which the plane is that of all values, and each has a colour and its numbers."""
+NAMED = 0.05
+"""Weight from which the value of a key has a label beside those of the query and of the strongest key."""
 
 Floats = NDArray[np.float64]
 
@@ -72,6 +74,26 @@ class ValueSum:
         order, weights = list(self.order(part)), self.mixed(part)
         steps = weights[order, None] * self.values[order]
         return np.concatenate([np.zeros((1, self.values.shape[1])), np.cumsum(steps, axis=0)])
+
+    @cached_property
+    def projected(self) -> Floats:
+        """The values in the plane, (keys, 2)."""
+        return self.values @ self.plane
+
+    def path(self, part: float = 1.0) -> Floats:
+        """The tips in the plane, (1 + keys of `order`, 2)."""
+        return self.tips(part) @ self.plane
+
+    @cached_property
+    def named(self) -> tuple[int, ...]:
+        """At most `FEW` keys whose values have a label: all of few, else the query's own, the strongest and
+        those with a weight of at least `NAMED`.
+        """
+        if self.has_few:
+            return tuple(np.flatnonzero(~self.hidden).tolist())
+        first = [key for key in (self.own, self.strongest) if key >= 0]
+        large = [key for key in self.order() if abs(self.weights[key]) >= NAMED]
+        return tuple(dict.fromkeys((*first, *large)))[:FEW]
 
     @cached_property
     def strongest(self) -> int:
