@@ -82,3 +82,10 @@ def test_a_label_without_a_free_side_is_left_out() -> None:
 def test_a_sum_of_nothing_has_a_place() -> None:
     nothing = head_to_tail(np.zeros((2, 2)), (0, 1), lambda part: np.zeros((1, 2)), SIZE, EDGE, LENS)
     assert nothing.origin == (150.0, 75.0) and nothing.lens is None and not nothing.is_moving
+
+
+@pytest.mark.parametrize(("tip", "is_left"), [((60.0, 100.0), True), ((140.0, 100.0), False)])
+def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], is_left: bool) -> None:
+    shaft = (100.0, 100.0), tip
+    (box,) = label_places([Label(shaft, 30.0, 10.0)], (0.0, 0.0, 200.0, 200.0), [shaft])
+    assert box is not None and (box[0] < tip[0] - 20) == is_left
