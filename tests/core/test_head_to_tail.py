@@ -42,7 +42,7 @@ def test_every_part_has_the_same_scale_and_lies_in_the_box(weights: NDArray[np.f
 
 
 def test_a_lens_enlarges_small_steps_and_covers_no_arrow() -> None:
-    assert placed(EVEN).lens is None
+    assert placed(np.array([0.5, 0.5, 0.0, 0.0])).lens is None
     shown, tips = placed(SHARP), path(SHARP, 1.0)
     assert shown.lens is not None
     small = shown.path(tips)[rest_from(shown.path(tips)) :]
