@@ -46,7 +46,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--over",
         required=True,
-        metavar="decode|layers|FIELD=a:b:n",
+        metavar="decode|layers|sum|FIELD=a:b:n",
         help=_("what changes from picture to picture"),
     )
     command.add_argument(
@@ -65,7 +65,7 @@ def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
     from attnviz.compute.execute import execute_decoding, execute_shown
     from attnviz.figures.sequences import Sequence, frames, save_sequence
-    from attnviz.figures.sequences.frames import Engines
+    from attnviz.figures.sequences.frames import SUM, Engines
     from attnviz.figures.sequences.outputs import check_fps, output_of
 
     known, look, where = document(options), style(options), (options.engine, options.device)
@@ -74,6 +74,8 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
+    if options.over == SUM and options.kind is None:
+        options.kind = SUM
     kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),
@@ -102,6 +104,7 @@ def run(options: Namespace) -> int:
 
 CONDITIONS = (
     *OF_THE_PICTURE,
+    Condition("--part", "--over", ("sum",), is_barred=True),
     Condition("--fps", OUTPUT, (".gif", ".mp4")),
 )
 
