@@ -218,8 +218,14 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     _check_places(site, options)
     if options.key is not None:
         view = _with_key(view, site.raw_map, place("key", options.key), chosen[1])
-    texts = {"title": as_shown(known.title), "caption": as_shown(known.caption)}
-    return Subject(trace, view, *chosen, **texts, part=1.0 if options.part is None else options.part)
+    return Subject(
+        trace,
+        view,
+        *chosen,
+        title=as_shown(known.title),
+        caption=as_shown(known.caption),
+        part=1.0 if options.part is None else options.part,
+    )
 
 
 def drawn_kind(subject: Subject, options: Namespace, conditions: Iterable[Condition]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from msgspec.structs import replace as with_fields
+from PIL import Image
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
+from attnviz.cli import main
 from attnviz.core.label_places import contains
 from attnviz.core.progress import Progress, never_cancelled
 from attnviz.core.text import number
@@ -46,14 +49,14 @@ def test_the_numbers_are_those_of_the_stages(shown: Subject, part: float) -> Non
     figure = sum_figure(replace(shown, part=part), Style())
     head, query = figure.sum.head, min(view.query, site.shape("weights")[-2] - 1)
     group = site.experiment.heads.group_size
-    weights = site.matrix("weights", head)[query].astype(float)
-    values = site.matrix("v", head // group).astype(float)
+    weights = site.window("weights", head)[query].astype(float)
+    values = site.window("v", head // group).astype(float)
     own = np.eye(len(weights))[query] if figure.sum.own >= 0 else np.zeros(len(weights))
     mixed = (1 - part) * own + part * weights
     for key, line in zip(figure.rows, figure.lines, strict=False):
         assert line.weight == number(mixed[key])
         if not figure.has_vectors:
-            assert line.vector == number(np.linalg.norm(values[key]), 2)
+            assert line.vector == number(float(np.linalg.norm(values[key])), 2)
     result = figure.lines[-1]
     expected = mixed @ values
     if figure.has_vectors:
@@ -137,6 +140,23 @@ def test_the_sequence_goes_from_the_query_alone_to_its_weights() -> None:
     first, last = (sum_figure(frame.subject, Style()) for frame in (found[0], found[-1]))
     assert first.arcs.weights.tolist() == [[1.0, 0.0, 0.0, 0.0]]
     assert np.allclose(last.arcs.weights[0], shown.shown_site.matrix("weights", 0)[0])
+    assert first.longest == last.longest and max(line.share or 0.0 for line in first.lines) <= 1.0
     assert first.places.frame == last.places.frame, "nothing jumps"
     with pytest.raises(ValueError, match="kind must be sum for this sequence; got 'stage'"):
         frames("sum", shown, ENGINES, progress, "stage")
+
+
+def test_the_shell_draws_a_part_and_the_whole_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    half, film = tmp_path / "half.svg", tmp_path / "film.gif"
+    assert main(["render", "toy-attention", "--kind", "sum", "--part", "0.5", "-o", str(half)]) == 0
+    assert main(["animate", "toy-attention", "--over", "sum", "--dpi", "36", "-o", str(film)]) == 0
+    with Image.open(film) as moving:
+        assert half.stat().st_size and moving.n_frames == PULLED  # type: ignore[attr-defined]
+    capsys.readouterr()
+    for words, error in (
+        (["render", "toy-attention", "--part", "0.5"], "--part needs --kind sum"),
+        (["animate", "toy-attention", "--over", "sum", "--part", "0.5"], "part must be left out"),
+        (["animate", "toy-attention", "--over", "sum", "--kind", "arcs"], "kind must be sum"),
+    ):
+        assert main([*words, "-o", str(half if words[0] == "render" else film)]) == 2
+        assert error in capsys.readouterr().err

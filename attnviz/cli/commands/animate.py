@@ -25,6 +25,7 @@ from attnviz.cli.picture import (
     subject_of,
 )
 from attnviz.core.progress import Progress, never_cancelled
+from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 
 OVER_FORMAT = N_(
@@ -74,8 +75,10 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
-    if options.over == SUM and options.kind is None:
-        options.kind = SUM
+    if options.over == SUM:
+        options.kind = options.kind or SUM
+        if options.part is not None:
+            raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))
     kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),
@@ -104,7 +107,6 @@ def run(options: Namespace) -> int:
 
 CONDITIONS = (
     *OF_THE_PICTURE,
-    Condition("--part", "--over", ("sum",), is_barred=True),
     Condition("--fps", OUTPUT, (".gif", ".mp4")),
 )
 

@@ -157,14 +157,13 @@ class SumFigure:
         summed, weights = self.sum, self.sum.mixed(self.part)
         total = summed.length(self.part)
         parts = np.abs(weights) * summed.lengths
-        most = max(total, float(np.nanmax(parts[list(self.rows)], initial=0.0))) or 1.0
         found = [
             Line(
                 key,
                 visible(summed.keys[key].strip() or summed.keys[key]),
                 number(float(weights[key])),
                 self._vector(summed.values[key]),
-                float(parts[key]) / most,
+                float(parts[key]) / self.longest,
             )
             for key in self.rows
         ]
@@ -173,7 +172,15 @@ class SumFigure:
             name = _("{count} others").format(count=count)
             found.append(Line(-1, name, number(rest), ""))
         vector, sum_of_weights = summed.vector(self.part), number(float(weights.sum()))
-        return *found, Line(-1, _("result"), sum_of_weights, self._vector(vector), total / most)
+        return *found, Line(-1, _("result"), sum_of_weights, self._vector(vector), total / self.longest)
+
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest bar of all parts."""
+        summed = self.sum
+        largest = np.maximum(np.abs(summed.start), np.abs(summed.weights)) * summed.lengths
+        lengths = [summed.length(0.0), summed.length(1.0), *largest[list(self.rows)].tolist()]
+        return max((one for one in lengths if math.isfinite(one)), default=0.0) or 1.0
 
     def _vector(self, vector: Points) -> str:
         if not self.has_vectors:
@@ -458,10 +465,10 @@ def _draw_list(axes: Any, shown: SumFigure, shades: Shades) -> None:
     names = max(width(line.name, font) for line in (*keys, result))
     weights = max(width(line.weight, digits) for line in shown.lines)
     vectors = max(width(line.vector, digits) for line in shown.lines)
-    free = left + room - start - weights - vectors - 18
+    free = left + room - start - weights - vectors - 21
     names = max(min(names, WORD, free), width(result.name, text_font(LABEL, bold=True)))
     at_weight = start + names + 6 + weights
-    at_vector = at_weight + 12 + vectors
+    at_vector = at_weight + 15 + vectors
     bars = at_vector + 8, left + room
     for index, line in enumerate(shown.lines):
         is_last = index == len(shown.lines) - 1
