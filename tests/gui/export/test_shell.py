@@ -79,7 +79,7 @@ PINNED = replace(
 )
 NEEDED = {"dials": "yarn", "circuits": "stories-induction"}
 """Presets of what the document lacks."""
-QUICK = {"sequence": "gif", "lesson": "html"}
+QUICK = {"sequence": "gif", "pull": "gif", "lesson": "html"}
 """A PDF of Qt has the time of its making."""
 COMMANDS = [
     (row, kind.id)
