@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnviz import i18n, resources
+from attnviz.core.arcs import LEAST_THICKNESS, STRONG
 from attnviz.core.color_maps import color_table
 from attnviz.core.phrases import named, phrased
 from attnviz.core.shades import DARK, HEAD_HUES, LIGHT, Shades
@@ -41,7 +42,6 @@ WORDS = {
     "cell": N_("One number"),
     "hover": N_("Point at a cell of the map; a click keeps it. Arrow keys move."),
     "blocked": N_("masked"),
-    "future": N_("not yet generated"),
     "nan": N_("NaN: {count}"),
     "infinite": N_("infinite: {count}"),
     "row": N_("The row of “{token}” over its keys:"),
@@ -57,6 +57,11 @@ WORDS = {
     "range_all": N_("Range: all heads"),
     "range_log": N_("Range: logarithmic"),
     "view_map": N_("Map"),
+    "hover_arcs": N_(
+        "Click a word to see its arcs; point at a word or an arc for its weight. Arrow keys move."
+    ),
+    "first_off": N_("without the first token, whose share is {share}"),
+    "view_arcs": N_("Arcs over a sentence"),
     "view_lines": N_("Lines between tokens"),
     "view_grid": N_("Layers × heads"),
     "from_one": N_("Lines of the selected query"),
@@ -119,9 +124,9 @@ if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
 
 SUFFIX = ".html"
-SCRIPTS = ("state", "numbers", "colors", "map", "lines", "grid", "cell", "choices", "steps", "start")
+SCRIPTS = ("state", "numbers", "colors", "map", "lines", "arcs", "grid", "cell", "choices", "steps", "start")
 """Parts of the page's script, in order."""
-PICTURES = {"lines": "lines"}
+PICTURES = ("lines", "arcs")
 """Pictures of a view that the page has as well; others are maps."""
 
 
@@ -199,8 +204,10 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
     site = trace.shown(view.site)
     at = trace.sites.index(site.name)
     kept = contents(trace, site.name)
-    sites = [site_record(trace, trace.site(name), several, blocks) for name, several in kept.items()]
+    sites = [site_record(trace, view, trace.site(name), several, blocks) for name, several in kept.items()]
     present = [stage["id"] for stage in sites[at]["stages"]]
+    stage = _first_stage(view.stage, present) or site.raw_map
+    is_lined = stage in LINED
     return {
         "titles": in_each_language(lambda: as_shown(document.title)),
         "captions": in_each_language(lambda: plain_caption(as_shown(document.caption))),
@@ -209,10 +216,10 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         "language": i18n.current_language(),
         "sites": sites,
         "site": at,
-        "stage": _first_stage(view.stage, present) or site.raw_map,
+        "stage": stage,
         "head": min(view.head, sites[at]["heads"] - 1),
         "row": view.query,
-        "picture": PICTURES.get(view.picture, "map"),
+        "picture": view.picture if view.picture in PICTURES and is_lined else "map",
         "lines": {
             "stages": list(LINED),
             "from": view.lines.queries,
@@ -222,6 +229,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
             "cells": MOST_CELLS,
             "hues": list(HEAD_HUES),
         },
+        "arcs": {"strong": STRONG, "least": LEAST_THICKNESS},
         "colors": {
             "sequential": _colors("sequential", False),
             "diverging": _colors("diverging", False),

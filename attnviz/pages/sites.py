@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz import i18n
+from attnviz.core.arcs import sentence
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.positions import pair_of
 from attnviz.explain.formulas.stages import stage_formula
 from attnviz.i18n import _
 from attnviz.model.binding import bind
+from attnviz.model.links import LINED
 from attnviz.model.operands.matrices import vocabulary
 from attnviz.model.positions import changes, rope_of, rotated_features
 from attnviz.model.provenance import inputs_of
+from attnviz.model.ranges import shown_range
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import site_title
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.view import Cell, View
 from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.text import shown_token
@@ -81,7 +85,7 @@ def in_each_language(say: Callable[[], Any]) -> dict[str, Any]:
 
 
 def site_record(
-    trace: Trace, site: SiteTrace, several: tuple[Content, ...], blocks: Blocks
+    trace: Trace, view: View, site: SiteTrace, several: tuple[Content, ...], blocks: Blocks
 ) -> dict[str, Any]:
     """A site for the page; its numbers go into `blocks`."""
     hidden = hidden_of(site)
@@ -91,6 +95,8 @@ def site_record(
         "titles": in_each_language(lambda: site_title(trace.experiment, site.name)),
         "queries": [shown_token(vocabulary, token) for token in site.labels("query")],
         "keys": [shown_token(vocabulary, token) for token in site.labels("key")],
+        "is_one": site.experiment.memory is None and site.labels("query") == site.labels("key"),
+        "sentences": [_sentence(site.names(axis)) for axis in ("query", "key")],
         "vocabulary": _vocabulary(vocabulary, site),
         "heads": heads.n_heads,
         "group": heads.group_size,
@@ -101,7 +107,7 @@ def site_record(
         "grows": [place.stack != "encoder", place.stack != "encoder" and place.kind == "self"],
         "left_out": len(site.stages) - len(several),
         "hidden": None if hidden is None else blocks.add_bits(hidden),
-        "stages": [_stage_record(content, blocks) for content in several],
+        "stages": [_stage_record(content, view, blocks) for content in several],
     }
 
 
@@ -111,7 +117,12 @@ def hidden_of(site: SiteTrace) -> NDArray[np.bool_] | None:
     return site.hatched(next(before, site.raw_map))
 
 
-def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
+def _sentence(tokens: Sequence[str]) -> list[tuple[str, bool]]:
+    """The words of the arcs: their texts, and whether a space stands before them."""
+    return [(word.text, word.is_apart) for word in sentence(tokens)]
+
+
+def _stage_record(content: Content, view: View, blocks: Blocks) -> dict[str, Any]:
     site, stage = content.site, content.stage
     row = STAGE_BY_ID[stage]
     windows = [site.window(stage, head) for head in range(site.n_matrices(stage))]
@@ -132,6 +143,11 @@ def _stage_record(content: Content, blocks: Blocks) -> dict[str, Any]:
         "type": kind,
         "shape": list(site.shape(stage)),
         "tops": [_top(window, hidden, row.signed) for window in windows],
+        "first_off": [
+            RANGE_BY_ID[shown_range(site, view, stage, head)].skips_first
+            for head in range(site.n_matrices(stage))
+            if stage in LINED
+        ],
         **_numbers(content, windows, blocks),
     }
 

@@ -38,7 +38,7 @@ async function drawCell(m) {
   const turn = ++cells, box = $("sources"), { row } = m;
   drawWords(m);
   if (state.column === null || state.row >= m.rows || state.column >= m.columns) {
-    $("where").textContent = say("hover");
+    $("where").textContent = say(state.picture === "arcs" ? "hover_arcs" : "hover");
     $("value").textContent = "";
     box.replaceChildren();
     return;

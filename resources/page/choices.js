@@ -1,6 +1,6 @@
 // --- what is shown: the strip of stages, the heads, and the lists
 
-const LISTS = { picture: ["map", "lines", "grid"], range: ["row", "head", "all", "log"], from: ["one", "all"], of: ["one", "all"] };
+const LISTS = { picture: ["map", "lines", "arcs", "grid"], range: ["row", "head", "all", "log"], from: ["one", "all"], of: ["one", "all"] };
 const PREFIX = { picture: "view" };
 
 // As many buttons as there are names; those that stay keep the focus of the keyboard.
@@ -23,7 +23,7 @@ function drawStrip() {
   const rows = site().stages;
   fillButtons($("strip"), rows.map(title), (at) => rows[at].id === state.stage, (at) => madeButton("canvas", () => {
     Object.assign(state, { stage: site().stages[at].id, column: null, locked: false });
-    if (state.picture === "lines" && !isLined(stage())) state.picture = "map";
+    if (isOfWords() && !isLined(stage())) state.picture = "map";
     draw();
   }));
   bringIntoStrip($("strip").children[rows.findIndex((row) => row.id === state.stage)]);
@@ -39,7 +39,7 @@ async function paintStrip(isCurrent) {
     const m = await matrix(row, headOf(row));
     if (!isCurrent()) return;
     const canvas = $("strip").children[at].firstElementChild;
-    [canvas.width, canvas.height] = [Math.min(88, Math.max(m.columns, 8)), Math.min(64, Math.max(m.rows, 8))];
+    [canvas.width, canvas.height] = [88, 64];
     canvas.getContext("2d").putImageData(paint(m, canvas.width, canvas.height), 0, 0);
     await new Promise((done) => setTimeout(done));
   }
@@ -51,7 +51,7 @@ function drawHeads() {
   fillButtons($("heads"), names, (head) => head === state.head, (head) => madeButton("i", () => { state.head = head; draw(); }));
   [...$("heads").children].forEach((button, head) => {
     button.firstElementChild.style.background = hueOf(head);
-    button.firstElementChild.hidden = state.picture !== "lines";
+    button.firstElementChild.hidden = !isOfWords();
   });
 }
 function fillLists() {
@@ -59,7 +59,6 @@ function fillLists() {
   for (const [id, values] of Object.entries(LISTS)) for (const value of values) $(id).append(new Option("", value));
 }
 function drawLists() {
-  const isLines = state.picture === "lines";
   [...$("site").options].forEach((one, at) => { one.textContent = data.sites[at].titles[state.language]; });
   $("site").value = String(state.site);
   $("site").hidden = data.sites.length < 2;
@@ -67,8 +66,9 @@ function drawLists() {
     for (const one of $(id).options) one.textContent = say(`${PREFIX[id] || id}_${one.value}`);
     $(id).value = state[id];
   }
-  $("range").hidden = isLines;
-  $("from").hidden = $("of").hidden = !isLines;
+  $("range").hidden = isOfWords();
+  $("from").hidden = state.picture !== "lines";
+  $("of").hidden = !isOfWords();
   $("language").textContent = state.language === "en" ? "中文" : "English";
   document.querySelectorAll("[data-say]").forEach((one) => { one.textContent = say(one.dataset.say); });
   document.querySelectorAll("[data-name]").forEach((one) => { one.setAttribute("aria-label", say(one.dataset.name)); });

@@ -38,7 +38,7 @@ function place(value, [low, high], signed) {
   return (value - low) / (high - low || 1);
 }
 const indexOf = (share) => Math.max(0, Math.min(255, Math.round(share * 255)));
-// A picture of one head, a pixel a cell or fewer; cells without a number stay clear.
+// A picture of one head so far, a pixel a cell or fewer; cells without a number stay clear.
 // The colour of a cell without a finite number, by its name.
 const markOf = (v) => Number.isNaN(v) ? "error" : "warning";
 function wordOf(name) {
@@ -51,12 +51,10 @@ function paint(m, width, height) {
   const rows = present(down, m.rows, m.at), columns = present(across, m.columns, m.at);
   let range = ends(m, 0);
   for (let y = 0; y < height; y++) {
-    const i = Math.floor((y * m.rows) / height);
-    if (i >= rows) break;
+    const i = Math.floor((y * rows) / height);
     if (state.range === "row") range = ends(m, i);
     for (let x = 0; x < width; x++) {
-      const j = Math.floor((x * m.columns) / width), v = m.all[i * m.columns + j];
-      if (j >= columns) break;
+      const j = Math.floor((x * columns) / width), v = m.all[i * m.columns + j];
       if (m.cells && bit(m.cells, i * m.columns + j)) continue;
       pixels[y * width + x] = v - v === 0 ? table[indexOf(place(v, range, m.row.signed))] : wordOf(markOf(v));
     }

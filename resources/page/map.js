@@ -33,24 +33,22 @@ function drawMap(m) {
   const widest = (list) => Math.max(...list.slice(0, 400).map((name) => ruler.measureText(name).width));
   const left = Math.min(110, widest(names[0]) + 10);
   const top = across === "feature" ? 22 : Math.min(90, widest(names[1]) + 12);
-  const most = m.columns <= 8 ? 88 : 56, tall = heightFor(canvas, top) / m.rows, wide = (room - left - 8) / m.columns;
+  const most = columns <= 8 ? 88 : 56, tall = heightFor(canvas, top) / rows, wide = (room - left - 8) / columns;
   const square = Math.max(1, Math.min(most, wide, tall));
   // Features are few beside the tokens of a long text: their cells are wider than tall.
   const cell = [across === "key" ? square : Math.max(square, Math.min(wide, 40)), square];
-  const pen = sized(canvas, room, Math.ceil(top + cell[1] * m.rows + 4));
+  const pen = sized(canvas, room, Math.ceil(top + cell[1] * rows + 4));
   layout = { left, top, cell, m };
   hatch(pen, left, top, cell[0] * columns, cell[1] * rows);
-  const image = new OffscreenCanvas(m.columns, m.rows);
-  image.getContext("2d").putImageData(paint(m, m.columns, m.rows), 0, 0);
+  const image = new OffscreenCanvas(columns, rows);
+  image.getContext("2d").putImageData(paint(m, columns, rows), 0, 0);
   pen.imageSmoothingEnabled = false;
-  pen.drawImage(image, left, top, cell[0] * m.columns, cell[1] * m.rows);
+  pen.drawImage(image, left, top, cell[0] * columns, cell[1] * rows);
   if (Math.min(...cell) >= MARKED) drawMarks(pen, oddOf(m, rows, columns));
-  dots(pen, left + cell[0] * columns, top, cell[0] * (m.columns - columns), cell[1] * m.rows);
-  dots(pen, left, top + cell[1] * rows, cell[0] * columns, cell[1] * (m.rows - rows));
   drawNames(pen, names, [rows, columns], [down, across]);
   if (Math.min(cell[0], 2 * cell[1]) >= 34) drawNumbers(pen, rows, columns);
   if (state.column !== null) outline(pen);
-  canvas.setAttribute("aria-label", join("phrased", title(row), `${m.rows} × ${m.columns}`));
+  canvas.setAttribute("aria-label", join("phrased", title(row), `${rows} × ${columns}`));
 }
 // Characters that stand upright, one below the other, where other names are rotated.
 const WIDE = /^[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff01-\uff60]+\u2026?$/u;
@@ -101,13 +99,6 @@ function hatch(pen, x, y, w, h) {
     pen.beginPath();
     for (let at = -h; at < w; at += 6) { pen.moveTo(x + at, y + h); pen.lineTo(x + at + h, y); }
     pen.stroke();
-  });
-}
-function dots(pen, x, y, w, h) {
-  if (w < 1 || h < 1) return;
-  within(pen, x, y, w, h, () => {
-    pen.fillStyle = css("hatch");
-    for (let a = Math.floor(x / 8) * 8 + 4; a < x + w; a += 8) for (let b = Math.floor(y / 8) * 8 + 4; b < y + h; b += 8) pen.fillRect(a, b, 1.2, 1.2);
   });
 }
 // The cells that are seen and have no finite number.
@@ -174,7 +165,6 @@ function drawBar(m) {
   $("quantity").textContent = title(row);
   const [down, across] = row.axes.slice(-2), counts = [present(down, m.rows), present(across, m.columns)];
   $("masked").hidden = !m.cells;
-  $("future").hidden = counts[0] === m.rows && counts[1] === m.columns;
   const odd = oddOf(m, ...counts), nan = odd.filter(([, , v]) => Number.isNaN(v)).length;
   for (const [id, count] of [["nan", nan], ["infinite", odd.length - nan]]) {
     $(id).hidden = !count;

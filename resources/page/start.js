@@ -21,7 +21,8 @@ async function draw() {
   if (!isCurrent()) return;
   current = m;
   for (const id of LISTS.picture) $(id).hidden = state.picture !== id;
-  $("bar").hidden = state.picture === "lines";
+  $("bar").hidden = isOfWords();
+  $("first_off").hidden = true;
   drawBar(m);
   await Promise.all([drawCell(m), drawPicture(isCurrent)]);
   if (state.picture === "lines") reveal(state.row);
@@ -36,9 +37,9 @@ function notes(row) {
 async function drawPicture(isCurrent = () => true) {
   if (state.picture === "map") drawMap(current);
   if (state.picture === "grid") drawGrid(isCurrent);
-  if (state.picture === "lines") {
+  if (isOfWords()) {
     const row = stage(), several = await Promise.all(lineHeads(row).map((head) => matrix(row, head)));
-    if (isCurrent()) drawLines(several);
+    if (isCurrent()) (state.picture === "lines" ? drawLines : drawArcs)(several);
   }
 }
 function point(found) {
@@ -54,7 +55,7 @@ function pickedCell(event) {
   return i >= 0 && j >= 0 && i < present(down, m.rows) && j < present(across, m.columns) ? [i, j] : null;
 }
 const isHere = (found) => found[0] === state.row && found[1] === state.column;
-for (const [id, pick] of [["map", pickedCell], ["lines", pickedWord]]) {
+for (const [id, pick] of [["map", pickedCell], ["lines", pickedWord], ["arcs", pickedArc]]) {
   $(id).addEventListener("mousemove", (event) => {
     const found = state.locked ? null : pick(event);
     if (found && !isHere(found)) point(found);
@@ -62,7 +63,8 @@ for (const [id, pick] of [["map", pickedCell], ["lines", pickedWord]]) {
   $(id).addEventListener("mouseleave", () => { if (!state.locked && state.column !== null) point(null); });
   $(id).addEventListener("click", (event) => {
     const found = pick(event);
-    state.locked = Boolean(found) && !(state.locked && isHere(found));
+    const isKept = found && (id !== "arcs" || found[1] !== null); // another query, whose keys the pointer still shows
+    state.locked = Boolean(isKept) && !(state.locked && isHere(found));
     if (found) point(found);
   });
   $(id).addEventListener("keydown", (event) => {
@@ -86,7 +88,7 @@ $("site").onchange = (event) => {
 };
 for (const id of Object.keys(LISTS)) $(id).onchange = (event) => {
   state[id] = event.target.value;
-  if (state.picture === "lines" && !isLined(stage())) state.stage = "weights";
+  if (isOfWords() && !isLined(stage())) state.stage = "weights";
   draw();
 };
 $("language").onclick = () => { state.language = state.language === "en" ? "zh_CN" : "en"; draw(); };
@@ -105,12 +107,13 @@ addEventListener("beforeprint", () => {
   onScreen = { dark: state.dark };
   state.dark = false;
   document.documentElement.classList.remove("dark");
+  $("arcs").style.maxWidth = "600px"; // the browser breaks lines of words anew on the sheet
   drawSteps();
   drawBar(current);
   drawPicture();
   drawCell(current);
 });
-addEventListener("afterprint", () => { if (onScreen) { state.dark = onScreen.dark; onScreen = null; draw(); } });
+addEventListener("afterprint", () => { if (onScreen) { state.dark = onScreen.dark; onScreen = null; $("arcs").style.maxWidth = ""; draw(); } });
 addEventListener("resize", () => { if (current) drawPicture(); });
 
 async function start() {

@@ -17,6 +17,8 @@ const site = () => data.sites[state.site];
 const stage = (id = state.stage, at = site()) => at.stages.find((row) => row.id === id);
 const title = (row) => row.titles[state.language];
 const isLined = (row) => data.lines.stages.includes(row.id);
+// Pictures of words, which only shares of the keys have.
+const isOfWords = () => state.picture === "lines" || state.picture === "arcs";
 const clamp = (value, count) => Math.max(0, Math.min(count - 1, value));
 
 function headOf(row, head = state.head, at = site()) {

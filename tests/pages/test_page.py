@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from documents import as_map
 from fontTools.ttLib import TTFont
 from half_width import half_width_marks
 from msgspec.structs import replace
@@ -22,9 +23,12 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute_decoding
+from attnviz.core.arcs import Arcs, Measures, Place, Row
+from attnviz.core.levels import RANGE_BY_ID
 from attnviz.i18n import language
 from attnviz.model.edit.edits import rename_token
 from attnviz.model.provenance import Region, sources
+from attnviz.model.ranges import shown_range
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Heads, SeededVectors
 from attnviz.model.spec.view import Cell, View
@@ -71,7 +75,7 @@ def number(text: str) -> float:
 
 
 def test_the_value_of_a_cell_is_that_of_the_trace(opened: Any) -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     page = opened(document)
     weights = attnviz.run(document)["weights"]
     page.locator("#map").focus()
@@ -91,7 +95,7 @@ def test_the_value_of_a_cell_is_that_of_the_trace(opened: Any) -> None:
 
 
 def test_the_pointer_shows_a_cell_and_a_click_keeps_it(opened: Any) -> None:
-    page = opened(load_preset("fluffy-blue-creature"))
+    page = opened(as_map(load_preset("fluffy-blue-creature")))
     x, y = somewhere(page)
     said = page.inner_text("#where")
     page.mouse.click(x, y)
@@ -100,7 +104,7 @@ def test_the_pointer_shows_a_cell_and_a_click_keeps_it(opened: Any) -> None:
 
 
 def test_a_score_opens_to_its_products_and_leads_to_q(opened: Any) -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     page = opened(document)
     trace = attnviz.run(document)
     page.click("#strip button:has-text('scores')")
@@ -135,7 +139,7 @@ EVERY_STAGE = """async () => {
 
 
 def test_every_stage_and_site_is_drawn(opened: Any) -> None:
-    document = load_preset("encoder-decoder")
+    document = as_map(load_preset("encoder-decoder"))
     trace = attnviz.run(document)
     wanted = []
     for at, name in enumerate(trace.sites):
@@ -159,7 +163,7 @@ EVERY_SOURCE = """(cells) => cells.map(([at, id, head, i, j]) => {
     ["grouped-query", "multi-head-latent", "transformer-xl", "deberta", "experts", "encoder-decoder"],
 )
 def test_the_sources_of_a_cell_are_those_of_the_program(opened: Any, preset: str) -> None:
-    trace = attnviz.run(load_preset(preset))
+    trace = attnviz.run(as_map(load_preset(preset)))
     cells, wanted = [], []
     for at, name in enumerate(trace.sites):
         site = trace.site(name)
@@ -170,7 +174,7 @@ def test_the_sources_of_a_cell_are_those_of_the_program(opened: Any, preset: str
                 own = head // site.experiment.heads.group_size if row.axes[0] == "kv_head" else head
                 cells.append([at, stage, head, i, j])
                 wanted.append([as_the_page(region) for region in sources(site, Cell(stage, i, j, own))])
-    found = opened(load_preset(preset)).evaluate(EVERY_SOURCE, cells)
+    found = opened(as_map(load_preset(preset))).evaluate(EVERY_SOURCE, cells)
     for cell, one, other in zip(cells, found, wanted, strict=True):
         assert one == [region for region in other if region is not None], cell
 
@@ -185,7 +189,7 @@ def as_the_page(region: Region) -> list[Any] | None:
 
 
 def test_both_languages_and_themes(opened: Any) -> None:
-    page = opened(load_preset("fluffy-blue-creature"))
+    page = opened(as_map(load_preset("fluffy-blue-creature")))
     page.click("#language") if page.inner_text("#language") == "中文" else None
     assert page.inner_text("#stage") == "权重" and page.evaluate("document.documentElement.lang") == "zh-CN"
     before = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -196,7 +200,7 @@ def test_both_languages_and_themes(opened: Any) -> None:
 
 
 def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened: Any) -> None:
-    page = opened(load_preset("fluffy-blue-creature"))
+    page = opened(as_map(load_preset("fluffy-blue-creature")))
     is_dark = "document.documentElement.classList.contains('dark')"
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
@@ -208,7 +212,7 @@ def test_the_theme_is_that_of_the_system_until_it_is_chosen(opened: Any) -> None
 
 
 def test_a_dark_page_is_printed_light_with_its_colours(opened: Any) -> None:
-    page = opened(load_preset("stories-en"), decoding=None)
+    page = opened(as_map(load_preset("stories-en")), decoding=None)
     page.emulate_media(color_scheme="dark")
     page.wait_for_selector("html.dark[data-ready]")
     corner = """() => {
@@ -234,7 +238,7 @@ def test_a_dark_page_is_printed_light_with_its_colours(opened: Any) -> None:
 
 @pytest.mark.parametrize(("picture", "canvas"), [("map", "#map"), ("lines", "#lines canvas")])
 def test_a_picture_keeps_its_proportions_on_a_narrower_sheet(opened: Any, picture: str, canvas: str) -> None:
-    document = load_preset("causal-decode")
+    document = as_map(load_preset("causal-decode"))
     page = opened(replace(document, view=replace(document.view, stage="weights", picture=picture)))
     page.emulate_media(media="print")
     page.add_style_tag(content="main { width: 760px; }")  # as a sheet does: without a resize of the window
@@ -247,7 +251,7 @@ def test_a_picture_keeps_its_proportions_on_a_narrower_sheet(opened: Any, pictur
 
 
 def test_cells_of_nan_are_crossed_and_counted_and_not_hatched_as_masked(opened: Any) -> None:
-    document = load_preset("fully-masked-row")
+    document = as_map(load_preset("fully-masked-row"))
     (layer,) = document.experiment.layers
     shown = replace(document.view, stage="mixed")
     experiment = replace(document.experiment, layers=(replace(layer, fully_masked_row="nan"),))
@@ -274,7 +278,7 @@ def test_cells_of_nan_are_crossed_and_counted_and_not_hatched_as_masked(opened: 
 
 
 def test_a_narrow_window_has_one_column(opened: Any) -> None:
-    page = opened(load_preset("fluffy-blue-creature"))
+    page = opened(as_map(load_preset("fluffy-blue-creature")))
     page.set_viewport_size({"width": 480, "height": 900})
     widths = [page.locator(selector).bounding_box()["width"] for selector in ("header", "#cell", "#map")]
     assert widths[0] == widths[1] and widths[2] > 400
@@ -294,7 +298,7 @@ def fonts_of(page: Any, selector: str) -> dict[str, bool]:
 
 def test_the_page_brings_the_glyphs_of_its_texts(opened: Any) -> None:
     with language("zh_CN"):
-        document = load_preset("xiaoshenyang")
+        document = as_map(load_preset("xiaoshenyang"))
     page = opened(document)
     page.click("#language") if page.inner_text("#language") == "中文" else None
     page.wait_for_selector("html[data-ready]")
@@ -346,7 +350,7 @@ def test_the_page_of_a_lesson_brings_the_glyphs_of_its_texts(browser: Any, tmp_p
 
 
 def test_every_control_has_a_name_in_both_languages(opened: Any) -> None:
-    page = opened(load_preset("stories-induction"))
+    page = opened(as_map(load_preset("stories-induction")))
     for _language in range(2):
         names = page.evaluate(
             "[...document.querySelectorAll('button, select, input, [tabindex], nav, [role=group]')]"
@@ -358,7 +362,7 @@ def test_every_control_has_a_name_in_both_languages(opened: Any) -> None:
 
 @pytest.mark.parametrize("picture", ["map", "lines", "grid"])
 def test_a_chinese_page_has_full_width_punctuation(opened: Any, picture: str) -> None:
-    page = opened(load_preset("decoder-only"))
+    page = opened(as_map(load_preset("decoder-only")))
     page.evaluate("state.language = 'zh_CN'")
     page.select_option("#picture", picture)
     page.wait_for_selector("html[data-complete]")
@@ -372,7 +376,7 @@ def test_a_chinese_page_has_full_width_punctuation(opened: Any, picture: str) ->
 
 
 def test_the_strip_shows_the_selected_stage_in_a_narrow_window(opened: Any) -> None:
-    page = opened(load_preset("decoder-only"))
+    page = opened(as_map(load_preset("decoder-only")))
     page.set_viewport_size({"width": 420, "height": 900})
     page.evaluate("draw()")
     page.wait_for_selector("html[data-ready]")
@@ -382,7 +386,7 @@ def test_the_strip_shows_the_selected_stage_in_a_narrow_window(opened: Any) -> N
 
 
 def test_lines_are_those_of_the_weights(opened: Any) -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     weights = attnviz.run(document)["weights"]
     page = opened(document)
     page.select_option("#picture", "lines")
@@ -406,7 +410,7 @@ def test_lines_are_those_of_the_weights(opened: Any) -> None:
 
 
 def test_the_keyboard_moves_the_query_and_the_key_of_the_lines(opened: Any) -> None:
-    page = opened(load_preset("fluffy-blue-creature"))
+    page = opened(as_map(load_preset("fluffy-blue-creature")))
     page.select_option("#picture", "lines")
     page.wait_for_selector("html[data-ready]")
     page.locator("#lines").focus()
@@ -417,7 +421,7 @@ def test_the_keyboard_moves_the_query_and_the_key_of_the_lines(opened: Any) -> N
 
 
 def test_every_head_of_every_layer_is_a_small_map(opened: Any) -> None:
-    page = opened(load_preset("stories-induction"))
+    page = opened(as_map(load_preset("stories-induction")))
     page.select_option("#picture", "grid")
     page.wait_for_selector("html[data-complete]")
     assert page.locator(".layer").count() == 4 and page.locator(".layer canvas").count() == 16
@@ -458,7 +462,7 @@ def test_no_text_of_the_map_touches_its_neighbour(count: int, features: int, ope
 
 
 def test_a_token_of_html_stays_text(opened: Any) -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     evil = "</script><img src=x onerror=alert(1)>"
     experiment = rename_token(document.experiment, 1, evil)
     page = opened(replace(document, experiment=experiment))
@@ -468,7 +472,7 @@ def test_a_token_of_html_stays_text(opened: Any) -> None:
 
 @pytest.mark.parametrize("token", ["$&", "$$", "{token}"])
 def test_a_token_of_signs_is_named_as_it_is(opened: Any, token: str) -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     page = opened(replace(document, experiment=rename_token(document.experiment, 3, token)))
     page.evaluate("state.language = 'en'; state.row = 3")
     page.evaluate("draw()")
@@ -477,25 +481,138 @@ def test_a_token_of_signs_is_named_as_it_is(opened: Any, token: str) -> None:
 
 
 def test_the_steps_of_a_generation_are_played(opened: Any) -> None:
-    document = load_preset("stories-induction")
+    document = as_map(load_preset("stories-induction"))
     decoding = execute_decoding(document.experiment)
     whole = replace(document, experiment=decoding.experiment)
     page = opened(whole, document, decoding=decoding)
-    assert page.is_visible("#steps") and page.is_visible("#future")
+    assert page.is_visible("#steps")
     # The map shows the tokens so far: a row more with each step.
     rows = "present('query', current.rows)"
     assert page.evaluate(rows) == document.experiment.n_queries
     page.locator("#step").fill(str(len(decoding.steps) - 1))
     page.wait_for_selector("html[data-ready]")
-    assert page.evaluate(rows) == len(decoding.steps) and page.is_hidden("#future")
+    assert page.evaluate(rows) == len(decoding.steps)
     assert page.locator("#text span").count() == len(decoding.steps)
     best = float(np.max(decoding.steps[-1].probabilities))
     assert number(page.inner_text("#next span >> nth=1")) == pytest.approx(best, abs=6e-4)
 
 
+LAST_LINES = """[...$("strip").querySelectorAll("canvas")].map((one, at) => {
+  const copy = new OffscreenCanvas(one.width, 1).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(one, 0, 1 - one.height);
+  const alphas = [...copy.getImageData(0, 0, one.width, 1).data].filter((_, i) => i % 4 === 3);
+  return [site().stages[at].axes.at(-1), alphas];
+})"""
+"""The last axis of each stage, and the opacity of the lowest pixels of its small picture."""
+
+
+def test_the_map_fills_its_card_at_every_step_and_so_do_the_small_pictures(opened: Any) -> None:
+    document = as_map(load_preset("stories-induction"))
+    decoding = execute_decoding(document.experiment)
+    whole = replace(document, experiment=decoding.experiment)
+    page = opened(whole, document, decoding=decoding)
+    for step in (document.experiment.n_queries - 1, len(decoding.steps) - 1):
+        page.locator("#step").fill(str(step))
+        page.wait_for_selector("html[data-complete]")
+        height = page.evaluate("layout.cell[1] * present('query', current.rows)")
+        assert height == pytest.approx(page.evaluate("heightFor($('map'), layout.top)"), abs=1)
+        # The last line of pixels of each small picture has colours, as features are never masked.
+        lines = page.evaluate(LAST_LINES)
+        of_features = [line for axis, line in lines if axis != "key"]
+        assert len(of_features) > 5 and all(min(line) == 255 for line in of_features)
+
+
+ARCS = (
+    """() => ({ arcs, curves: arcs.queries.map((_, i) => arcs.keys.map((_, j) => curveOf(arcs, i, j))) })"""
+)
+"""The places of the words in the browser, and the curves of all pairs."""
+
+
+@pytest.mark.parametrize("width", [1280, 480])
+@pytest.mark.parametrize(
+    "preset", ["fluffy-blue-creature", "stories-name", "xiaoshenyang", "cross-attention"]
+)
+def test_arcs_are_curves_of_the_window_between_the_words(preset: str, width: int, opened: Any) -> None:
+    document = load_preset(preset)
+    page = opened(replace(document, view=replace(document.view, picture="arcs", stage="weights")))
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate("draw()")
+    page.wait_for_selector("html[data-ready]")
+    drawn = page.evaluate(ARCS)
+    found = drawn["arcs"]
+    measures = Measures(found["line"], 7, found["rise"], 15, 0, 72)
+    queries, keys = (
+        Row(0, tuple(Place(**place) for place in found[axis]), 0) for axis in ("queries", "keys")
+    )
+    is_one = document.experiment.memory is None
+    window = Arcs(queries, queries if is_one else keys, tuple(found["tops"]), measures, width)
+    assert len({place.row for place in queries.places}) > 1 or width == 1280 or len(queries.places) < 12
+    for query, curves in enumerate(drawn["curves"]):
+        for key, curve in enumerate(curves):
+            np.testing.assert_allclose(window.curve(query, key), curve, atol=1e-3, err_msg=f"{query}, {key}")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_arcs_are_as_thick_as_the_weights_of_the_query(opened: Any) -> None:
+    document = load_preset("stories-name")
+    trace = attnviz.run(document)
+    site, view = trace.shown(document.view.site), document.view
+    page = opened(document)
+    weights = site["weights"][view.head, view.query]
+    drawn = page.evaluate(
+        """[...document.querySelectorAll("#arcs path:not([stroke-dasharray])")].map((one) =>
+        [Number(one.dataset.key), Number(one.getAttribute("stroke-width"))])"""
+    )
+    assert [key for key, _width in drawn][-1] == int(weights[1:].argmax()) + 1
+    is_off = page.is_visible("#first_off")
+    assert is_off == RANGE_BY_ID[shown_range(site, view, "weights")].skips_first
+    measures = Measures(1, 1, 1, 15, 1, 1)
+    wanted = {
+        key: Arcs(Row(0, (), 0), Row(0, (), 0), (0.0,), measures, 1).thickness(float(weight))
+        for key, weight in enumerate(weights)
+        if weight > 0 and key >= is_off
+    }
+    assert dict(drawn) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_a_click_on_a_word_selects_its_query_and_one_on_an_arc_keeps_its_cell(opened: Any) -> None:
+    document = load_preset("fluffy-blue-creature")
+    page = opened(document)
+    weights = attnviz.run(document)["weights"]
+    page.click("#arcs .sentence span >> nth=3")
+    page.hover("#arcs .sentence span >> nth=1")
+    assert number(page.inner_text("#value")) == pytest.approx(float(weights[0, 3, 1]), rel=1e-6)
+    page.click("#arcs .sentence span >> nth=2")
+    key = int(page.evaluate("document.querySelector('#arcs path:last-child').dataset.key"))
+    x, y = page.evaluate(
+        "[$('peak').getBoundingClientRect().x + 10, $('peak').getBoundingClientRect().y + 9]"
+    )
+    page.mouse.click(x, y)
+    page.mouse.move(5, 5)
+    assert number(page.inner_text("#value")) == pytest.approx(float(weights[0, 2, key]), rel=1e-6)
+    page.locator("#arcs").focus()
+    page.keyboard.press("ArrowDown")
+    assert number(page.inner_text("#value")) == pytest.approx(float(weights[0, 3, key]), rel=1e-6)
+
+
+@pytest.mark.parametrize("picture", ["map", "lines", "arcs"])
+def test_a_page_opens_with_the_picture_of_its_document(picture: Any, opened: Any) -> None:
+    document = load_preset("stories-name")
+    page = opened(replace(document, view=replace(document.view, picture=picture)))
+    shown = [one for one in ("map", "lines", "arcs", "grid") if page.is_visible(f"#{one}")]
+    assert shown == [picture]
+
+
+def test_controls_of_a_caption_are_plain_words(opened: Any) -> None:
+    caption = "Set [temperature](set temperature 2.0), or write [he](type he for she)."
+    page = opened(replace(load_preset("stories-name"), caption=caption))
+    assert page.inner_text("#caption") == "Set temperature, or write he."
+    assert page.locator("#caption *").count() == 0
+
+
 def long_document(count: int) -> Document:
     """Eight heads of `count` tokens."""
-    toy = load_preset("grouped-query")
+    toy = as_map(load_preset("grouped-query"))
     tokens = tuple(f"t{i}" for i in range(count))
     experiment = replace(toy.experiment, tokens=tokens, vectors=SeededVectors(count, 16, 0), dtype="float32")
     return replace(toy, experiment=experiment)
@@ -530,7 +647,7 @@ def test_the_numbers_in_the_file_are_the_traces(tmp_path: Path) -> None:
 
 
 def test_a_long_text_has_its_weights_and_the_stages_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    document = load_preset("stories-induction")
+    document = as_map(load_preset("stories-induction"))
     trace = attnviz.run(document)
     whole = PageFile(page_html(document, trace))
     size = sum(
@@ -556,7 +673,7 @@ def test_a_long_text_has_its_weights_and_the_stages_that_fit(monkeypatch: pytest
 
 
 def test_the_numbers_of_the_first_picture_stand_before_the_script() -> None:
-    document = load_preset("fluffy-blue-creature")
+    document = as_map(load_preset("fluffy-blue-creature"))
     page = PageFile(page_html(document, attnviz.run(document)))
     (site,) = page.data["sites"]
     (weights,) = [row for row in site["stages"] if row["id"] == "weights"]
@@ -564,7 +681,7 @@ def test_the_numbers_of_the_first_picture_stand_before_the_script() -> None:
 
 
 def test_a_page_opens_as_its_document_and_equal_documents_make_equal_pages(tmp_path: Path) -> None:
-    document = load_preset("grouped-query")
+    document = as_map(load_preset("grouped-query"))
     trace = attnviz.run(document)
     first = save_page(document, trace, tmp_path / "a.html")
     assert attnviz.load(first).experiment == document.experiment
@@ -583,7 +700,7 @@ def test_the_command_writes_a_page_and_refuses_another_suffix(
     ("open_stage", "first"), [("scores", "scores"), ("norm_1", "weights"), ("residual_1", "weights")]
 )
 def test_a_page_opens_with_a_picture_of_the_attention(open_stage: str, first: str) -> None:
-    document = load_preset("decoder-only")
+    document = as_map(load_preset("decoder-only"))
     trace = attnviz.run(document)
     assert open_stage in trace.shown(document.view.site).stages
     page = PageFile(page_html(replace(document, view=replace(document.view, stage=open_stage)), trace))
