@@ -206,20 +206,25 @@ def _passes(experiment: Experiment, counts: range, engines: Engines, progress: P
     ]
 
 
-def _layers(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
-    """A frame for each attention of the same kind in the same stack."""
+def alike(subject: Subject) -> list[str]:
+    """The attentions of the same kind in the same stack that have the stage, from the first layer up."""
     trace = subject.trace
     here = place_of(trace.experiment, subject.shown_site.name)
     places = [place_of(trace.experiment, name) for name in trace.sites]
-    alike = [
+    return [
         place.name
         for place in places
         if (place.stack, place.kind) == (here.stack, here.kind)
         and subject.shown_stage in trace.site(place.name).stages
     ]
-    if len(alike) < 2 or subject.site == ALL_SITES:
+
+
+def _layers(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
+    """A frame for each attention of the same kind in the same stack."""
+    sites = alike(subject)
+    if len(sites) < 2 or subject.site == ALL_SITES:
         raise InputError(ONE_LAYER)
-    return tuple(Frame(dataclasses.replace(subject, site=name), "") for name in alike)
+    return tuple(Frame(dataclasses.replace(subject, site=name), "") for name in sites)
 
 
 def _pulled(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:

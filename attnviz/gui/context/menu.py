@@ -238,7 +238,7 @@ def _show_circuits(surface: Surface, target: Target) -> None:
 
 def _export(surface: Surface, target: Target) -> None:
     _show(surface, target)
-    surface.commands["export_figure"].trigger()
+    surface.export("stage")
 
 
 def _copy_picture(surface: Surface, target: Target) -> None:

@@ -134,10 +134,9 @@ def _panels(source: Source, at: At) -> Items:
 
 
 def _overs(source: Source, at: At) -> Items:
-    """The changes from picture to picture: named ones, the numbers of the attention, and any other number."""
-    layers = [(LAYERS, _("the layers"))] if len(source.trace.sites) > 1 else []
+    """The numbers that change from picture to picture: those of the attention, and any other one."""
     swept = [(row.path, _(row.field.title)) for row in swept_fields(at.site.experiment)]
-    return [(DECODE, _("the decoding steps")), *layers, *swept, (NUMBER, _("a number by path"))]
+    return [*swept, (NUMBER, _("a number by path"))]
 
 
 def _span(source: Source, at: At) -> tuple[str, str, bool]:
@@ -197,7 +196,13 @@ CHOICES: tuple[ChoiceRow, ...] = (
         "panel", N_("Panel"), _panels, lambda source, at: next(iter(source.panels), ""), flag="--panel"
     ),
     ChoiceRow(
-        "over", N_("Variable"), _overs, lambda source, at: DECODE, decides=True, flag="--over", read=over_of
+        "over",
+        N_("Variable"),
+        _overs,
+        lambda source, at: _overs(source, at)[0][0],
+        decides=True,
+        flag="--over",
+        read=over_of,
     ),
     ChoiceRow("path", N_("Path"), present=lambda source, at: "vectors[0][0]", control="text"),
     ChoiceRow("first", N_("From"), present=lambda source, at: _span(source, at)[0], control="text"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +31,7 @@ from attnviz.gui.export.choices import CHOICE_BY_NAME, CHOICES, At
 from attnviz.gui.export.form import ExportForm, ink
 from attnviz.gui.export.kind_list import KindList
 from attnviz.gui.export.kinds.sequence import MOVING
+from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.names import file_name
 from attnviz.gui.export.preview import Preview
 from attnviz.gui.export.remarks import Remarks
@@ -85,12 +85,9 @@ class ExportDialog(Dialog):
         self._shown: tuple[Export, Choice, Made] | None = None
         self._is_saving = False
         self._token: CancelToken | None = None
-        self._formats: dict[str, str] = {}
-        """The last format of each row."""
+        self._memory = Memory.read(self._settings.export())
         self._usual: dict[str, str] = {}
         """The options of a kind that was never exported."""
-        self._kept: dict[str, dict[str, str]] = {}
-        """The last options of each row: a film has not the width of a column of a paper."""
         self._kinds, self._form = KindList(source, self), ExportForm(self)
         self._format = self._form.format
         self._preview, self._remarks = Preview(), Remarks()
@@ -98,7 +95,7 @@ class ExportDialog(Dialog):
         self._later, self._poll = QTimer(self), QTimer(self)
         self._lay_out()
         self._kinds.choose(proposed)
-        self._restore()
+        self._begin()
         self._connect()
         self._show_kind()
         for name in sorted(options, key=list(CHOICE_BY_NAME).index):
@@ -118,7 +115,8 @@ class ExportDialog(Dialog):
     def choice(self) -> Choice:
         """The chosen format and options, as texts."""
         names = [name for name in self._form.fields if name in self._offered()]
-        return Choice(str(self._format.currentData()), tuple((name, self._value(name)) for name in names))
+        texts = tuple((name, self._value(name)) for name in names)
+        return Choice(str(self._format.currentData()), (*self.export.fixed, *texts))
 
     def _offered(self) -> tuple[str, ...]:
         """Names of the options of the chosen row and format."""
@@ -130,7 +128,7 @@ class ExportDialog(Dialog):
 
     def _value(self, name: str) -> str:
         """The text of an option, or of the format."""
-        return self._form.value(name)
+        return dict(self.export.fixed).get(name) or self._form.value(name)
 
     # --- appearance
 
@@ -222,21 +220,21 @@ class ExportDialog(Dialog):
 
     def _show_kind(self) -> None:
         """Offer the formats of the row, and first the last one that was saved of it, and its last options."""
-        chosen = self._formats.get(self.export.id, str(self._format.currentData()))
+        chosen = self._memory.formats.get(self.export.id, str(self._format.currentData()))
         self._format.blockSignals(True)
         self._format.clear()
         for row in self.export.formats:
             self._format.addItem(_(row.title), row.id)
         self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
         self._format.blockSignals(False)
-        for name, text in (self._usual | self._kept.get(self.export.id, {})).items():
-            self._form.fields[name].select(text)
+        for name, usual in self._usual.items():
+            self._form.fields[name].select(self._memory.kinds.get(self.export.id, {}).get(name, usual))
         self._follow_width()
         self._on_place("")
 
     def _keep(self, id_: str) -> None:
-        """Remember the present options as those of a row."""
-        self._kept[id_] = {name: self._value(name) for name in REMEMBERED}
+        """Remember the present options as those of a row: a film has not the width of a column of a paper."""
+        self._memory.kinds[id_] = {name: self._value(name) for name in REMEMBERED}
 
     def _follow_width(self) -> None:
         """Show the parts that a figure of this width has; a text that is no width has its error elsewhere."""
@@ -264,7 +262,12 @@ class ExportDialog(Dialog):
         site = trace.shown(name if name not in ("", ALL_SITES) else view.site)
         wanted, export = stage or view.stage, self.export.id
         known = wanted if wanted in site.stages else site.stages[-1]
-        return At(picture or "stage" if export == "sequence" else export, site, known, self._value("over"))
+        return At(
+            picture or "stage" if "picture" in self.export.options else export,
+            site,
+            known,
+            self._value("over"),
+        )
 
     def _show_offered(self) -> None:
         dpi = MOVING_DPI if self._value("format") in MOVING else DPI
@@ -457,24 +460,15 @@ class ExportDialog(Dialog):
 
     def _remember(self) -> None:
         self._keep(self.export.id)
-        formats = {**self._formats, self.export.id: self._value("format")}
-        self._settings.set_export(json.dumps({"formats": formats, "kinds": self._kept}))
+        self._memory.use(self.export.id, self._value("format"))
+        self._settings.set_export(self._memory.text)
 
-    def _restore(self) -> None:
-        """The last settings; what is not understood is left at its default."""
+    def _begin(self) -> None:
+        """The options of a kind that was never exported."""
         self._usual = dict.fromkeys(REMEMBERED, "") | {"theme": self._source.theme, "slides": "off"}
         for option in OPTIONS:
             if option.control == "switch" and not option.is_by_width:
                 self._usual[option.field] = "on" if option.default else "off"
-        try:
-            found = json.loads(self._settings.export() or "{}")
-        except ValueError:
-            return
-        if not isinstance(found, dict):
-            return
-        self._formats, kinds = _texts(found.get("formats")), found.get("kinds")
-        for id_, texts in kinds.items() if isinstance(kinds, dict) else ():
-            self._kept[id_] = {name: text for name, text in _texts(texts).items() if name in REMEMBERED}
 
 
 def _size(made: Made) -> str:
@@ -485,11 +479,6 @@ def _size(made: Made) -> str:
     count = f"{sum(map(len, made.files)):,}"
     several = _("{n} files, {count} bytes").format(n=len(made.files), count=count)
     return several if len(made.files) > 1 else _("{count} bytes").format(count=count)
-
-
-def _texts(found: object) -> dict[str, str]:
-    """The texts of a record that was read from the settings."""
-    return {n: v for n, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
 
 
 def _ignore(error: BaseException) -> None:

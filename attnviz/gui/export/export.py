@@ -21,9 +21,10 @@ from attnviz.figures.figure import kind_of
 from attnviz.figures.sequences.frames import Engines
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.shell import Command, command_of, present_choice
 from attnviz.gui.export.source import Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, FileKind
+from attnviz.gui.export.table import EXPORT_BY_ID, FileKind, first_row
 from attnviz.gui.export.widget import framed, picture
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES
@@ -73,14 +74,21 @@ class Exporter(QObject):
         self, row: str, panels: Mapping[str, Panel] | None = None, chosen: Mapping[str, str] | None = None
     ) -> None:
         """Ask what is exported, a row of `EXPORTS` with `chosen` options first, and for a file; write it."""
-        if self._trace() is None:
-            return
-        source = self.source(panels or {})
+        if self._trace() is not None:
+            self._export(row, self.source(panels or {}), chosen or {})
+
+    def export_last(self, group: str, panels: Mapping[str, Panel], chosen: Mapping[str, str]) -> None:
+        """As `export`, with the last exported row of a group, or of all groups where it is empty."""
+        if self._trace() is not None:
+            source, last = self.source(panels), Memory.read(self._services.settings.export()).rows
+            self._export(first_row(source, last, group), source, chosen)
+
+    def _export(self, row: str, source: Source, chosen: Mapping[str, str]) -> None:
         reason = EXPORT_BY_ID[row].why_not(source)
         if reason is not None:
             self.failed.emit(reason)
             return
-        dialog = ExportDialog(self._window, self._services, source, self._ask, row, chosen or {})
+        dialog = ExportDialog(self._window, self._services, source, self._ask, row, chosen)
         is_accepted = dialog.ask()
         if is_accepted and dialog.made is not None and dialog.path is not None:
             self.write(dialog.path, dialog.made)

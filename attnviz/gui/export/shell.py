@@ -104,7 +104,7 @@ def present_choice(source: Source, row: Export) -> Choice:
     for option in OPTIONS:
         if option.field in row.options and option.control == "switch" and not option.is_by_width:
             found[option.field] = "on" if option.default else "off"
-    found["theme"] = source.theme
+    found |= {"theme": source.theme, **dict(row.fixed)}
     return Choice(row.formats[0].id, tuple(found.items()))
 
 
@@ -210,7 +210,7 @@ def _engine(source: Source, row: Export) -> Iterator[str]:
 
 def _quantity(source: Source, row: Export) -> Iterator[str]:
     view = source.document.view
-    has_gradients = row.id == "sequence" or (row.id in KIND_BY_ID and not KIND_BY_ID[row.id].of_values)
+    has_gradients = "picture" in row.options or (row.id in KIND_BY_ID and not KIND_BY_ID[row.id].of_values)
     if source.drawn is not None and has_gradients and view.quantity != "value" and view.target:
         yield from ("--target", view.target, "--show", view.quantity)
 
@@ -221,8 +221,9 @@ def _chosen(source: Source, known: _Known, row: Export, choice: Choice) -> Itera
         yield from (row.format_flag, choice.format)
     idle = {"query"} if _drawn(row, choice) in PAIRS else set()
     idle |= {"range"} if _has_range(source, known, choice) else set()
+    names = {*row.options, *dict(row.fixed)} - idle
     for option in CHOICES:
-        text = option.word(choice) if option.name in row.options and option.name not in idle else ""
+        text = option.word(choice) if option.name in names else ""
         if not option.flag or not text:
             continue
         if option.control != "switch":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -12,11 +12,13 @@ from attnviz.core.progress import Check
 from attnviz.errors import Message
 from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT
 from attnviz.explain.scripts.library import LIBRARIES
+from attnviz.figures.figure import kind_of
 from attnviz.figures.files import FORMATS
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, Kind
-from attnviz.figures.sequences.frames import SUM
+from attnviz.figures.sequences.frames import ONE_LAYER, SUM, alike
 from attnviz.figures.sequences.outputs import OUTPUTS
-from attnviz.gui.export.choices import STILL
+from attnviz.figures.subject import Subject
+from attnviz.gui.export.choices import DECODE, LAYERS, STILL
 from attnviz.gui.export.kinds.circuits import circuits, why_no_circuits
 from attnviz.gui.export.kinds.figure import CSV, figure, why_no_figure
 from attnviz.gui.export.kinds.lesson import lesson, why_no_lesson
@@ -81,6 +83,7 @@ class Export:
     that is no value. `why_not` says why a state has none. `idle` names the options that do nothing beside the
     chosen values of others and the format. `words` are those of the command that makes the same file, and
     `format_flag` is its option for the format, where the suffix does not tell it.
+    `fixed` are options with the one value that makes this row.
     `look` makes the preview of a file that takes long, with the picture of a number first.
     """
 
@@ -96,6 +99,7 @@ class Export:
     group: str = field(kw_only=True)
     words: tuple[str, ...] = field(kw_only=True)
     format_flag: str = ""
+    fixed: tuple[tuple[str, str], ...] = ()
 
     def format(self, id_: str) -> FileKind:
         """The format of that id, or the first one."""
@@ -155,6 +159,34 @@ def _as_python(id_: str, title: str, suffix: str) -> Export:
     return Export(id_, title, formats, (), make, group=group, words=words, format_flag="--with")
 
 
+def _film(
+    id_: str,
+    title: str,
+    options: tuple[str, ...] = (),
+    over: str = "",
+    why_not: Callable[[Source], Message | None] = _always,
+) -> Export:
+    """A sequence of pictures of one kind; `over` is what changes in it, unless it is chosen."""
+    drawn = dict.fromkeys(name for row in KINDS if row.id not in STILL for name in row.options)
+    return Export(
+        id_,
+        title,
+        SEQUENCES,
+        (*options, "fps", "picture", *drawn, *_AROUND),
+        sequence,
+        why_not,
+        idle=idle_options,
+        look=look,
+        group="animation",
+        words=("animate",),
+        fixed=(("over", over),) if over else (),
+    )
+
+
+def _why_no_layers(source: Source) -> Message | None:
+    return ONE_LAYER if len(alike(Subject(source.trace, source.document.view))) < 2 else None
+
+
 EXPORTS: tuple[Export, ...] = (
     *map(_of_kind, KINDS),
     Export(
@@ -179,21 +211,6 @@ EXPORTS: tuple[Export, ...] = (
         words=("panel",),
     ),
     Export(
-        "sequence",
-        N_("Sequence of pictures"),
-        SEQUENCES,
-        (
-            *("over", "path", *SWEEP, "fps", "picture"),
-            *dict.fromkeys(name for row in KINDS if row.id not in STILL for name in row.options),
-            *_AROUND,
-        ),
-        sequence,
-        idle=idle_options,
-        look=look,
-        group="animation",
-        words=("animate",),
-    ),
-    Export(
         "pull",
         N_("Σ w·v, pulled"),
         SEQUENCES,
@@ -205,6 +222,9 @@ EXPORTS: tuple[Export, ...] = (
         group="animation",
         words=("animate", "--over", SUM),
     ),
+    _film("generation", N_("Generation"), over=DECODE),
+    _film("sequence", N_("A setting slides"), options=("over", "path", *SWEEP)),
+    _film("layer_by_layer", N_("Layer by layer"), over=LAYERS, why_not=_why_no_layers),
     Export(
         "page",
         N_("Web page"),
@@ -238,3 +258,14 @@ EXPORTS: tuple[Export, ...] = (
     _as_python("script", N_("Python script"), SCRIPT),
 )
 EXPORT_BY_ID = {row.id: row for row in EXPORTS}
+
+
+def first_row(source: Source, last: Sequence[str], group: str = "") -> str:
+    """Id of the row with which the dialog opens: the last one of a group, or of all, that the state has.
+
+    `last` are the rows of earlier files, the newest first. Without one it is the picture in sight, or the
+    first row of the group.
+    """
+    shown = kind_of(Subject(source.trace, source.document.view))
+    rows = (EXPORT_BY_ID[id_] for id_ in (*last, shown, *EXPORT_BY_ID) if id_ in EXPORT_BY_ID)
+    return next(row.id for row in rows if group in ("", row.group) and row.why_not(source) is None)

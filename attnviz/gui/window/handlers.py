@@ -475,16 +475,15 @@ class Handlers(QObject):
         self._exporter.export(row, self._surface.panels, {"panel": self._presentation.current, **chosen})
 
     @Slot()
-    def on_export_figure(self) -> None:
-        self.export("stage")
+    def on_export(self) -> None:
+        """Open the export dialog at the last kind of a group, or of all."""
+        self._surface.complete()
+        chosen = {"panel": self._presentation.current}
+        self._exporter.export_last(_sender(self).data(), self._surface.panels, chosen)
 
     @Slot()
     def on_export_panel(self) -> None:
         self.export("panel")
-
-    @Slot()
-    def on_export_numbers(self) -> None:
-        self.export("table")
 
     @Slot()
     def on_copy_picture(self) -> None:
@@ -493,14 +492,6 @@ class Handlers(QObject):
     @Slot()
     def on_copy_table(self) -> None:
         self._exporter.copy_table()
-
-    @Slot()
-    def on_export_sequence(self) -> None:
-        self.export("sequence")
-
-    @Slot()
-    def on_export_page(self) -> None:
-        self.export("page")
 
     @Slot()
     def on_copy_python(self) -> None:

@@ -37,6 +37,7 @@ from attnviz.compute.scheduler import Scheduler
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
+from attnviz.gui.commands.actions import ACTIONS
 from attnviz.gui.export import widget
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.dialog import ExportDialog
@@ -610,6 +611,42 @@ def test_the_last_settings_are_remembered(
     assert box(second, "width").currentText() == "" and second.choice.text("title") == ""
     bench.services.settings.set_export("{broken")
     assert open_dialog(bench).choice.format == "svg"
+
+
+def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *a: (str(tmp_path / "a"), ""))
+    opened: list[str] = []
+
+    def opens(action: str, save: str = "") -> str:
+        """The row with which a command opens the dialog, in which then another one is saved, if any."""
+
+        def act() -> None:
+            dialog = desk.window.findChild(ExportDialog)
+            opened.append(dialog.export.id)
+            if save:
+                pick(dialog, "what", save)
+                desk.qtbot.waitUntil(lambda: dialog._shown is not None, timeout=20_000)
+                dialog._on_save()
+            else:
+                dialog.reject()
+
+        QTimer.singleShot(0, act)
+        desk.window.commands[action].trigger()
+        desk.settle()
+        return opened[-1]
+
+    commands = {row.argument: row.id for row in ACTIONS if row.run == "export"}
+    assert tuple(commands) == tuple(group.id for group in GROUPS)
+    desk.store.look(picture="arcs")
+    assert opens("export") == "arcs"
+    assert [EXPORT_BY_ID[opens(action)].group for action in commands.values()] == list(commands)
+    assert opens("export", save="script") == "arcs"
+    assert opens("export") == "script"
+    assert opens("export_figure", save="heads") == "arcs"
+    assert opens("export") == opens("export_figure") == "heads"
+    assert opens("export_numbers") == "script"
 
 
 def test_a_table_is_shown_as_it_is_written(

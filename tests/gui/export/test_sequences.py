@@ -20,6 +20,7 @@ from attnviz.figures.sequences.frames import OVER
 from attnviz.figures.sequences.sequence import Sequence
 from attnviz.gui.export.choices import over_of
 from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.window.jobs import JOB_BY_KEY
 from attnviz.model.edit.sweep import Sweep
 from attnviz.model.io.presets import load_preset
@@ -41,6 +42,7 @@ def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> N
 
 
 def sweep(dialog: ExportDialog, first: str = "0.5", last: str = "2", count: str = "3") -> None:
+    pick(dialog, "what", "sequence")
     pick(dialog, "over", "temperature")
     for name, text in (("first", first), ("last", last), ("count", count)):
         box(dialog, name).setText(text)
@@ -51,15 +53,19 @@ def test_every_change_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:
         desk = make_desk(preset)
 
         def every(dialog: ExportDialog, desk: Desk = desk) -> None:
+            for row, text in (("pull", "sum"), ("generation", "decode"), ("layer_by_layer", "layers")):
+                if EXPORT_BY_ID[row].why_not(dialog._source) is None:
+                    pick(dialog, "what", row)
+                    assert over_of(dialog.choice) == text and text in OVER
+                    assert box(dialog, "over").isHidden() and box(dialog, "first").isHidden()
+            pick(dialog, "what", "sequence")
             over = box(dialog, "over")
+            assert over.count() > 1
             for index in range(over.count()):
                 over.setCurrentIndex(index)
-                text = over_of(dialog.choice)
-                is_swept = text not in OVER
-                assert is_swept == (not box(dialog, "first").isHidden())
-                if is_swept:
-                    site = desk.store.document.site
-                    assert list(Sweep.parsed(text).frames(desk.store.experiment, site))
+                site = desk.store.document.site
+                assert not box(dialog, "first").isHidden()
+                assert list(Sweep.parsed(over_of(dialog.choice)).frames(desk.store.experiment, site))
 
         in_dialog(desk, "export_sequence", every)
 

@@ -62,10 +62,11 @@ def source_of(document: Document, **fields: object) -> Source:
 
 def chosen(source: Source, row: Export, format_id: str) -> Choice:
     texts = {**dict(present_choice(source, row).texts), "width": ""}
-    texts = {name: CHOSEN.get(name, text) for name, text in texts.items()}
+    names = {*row.options, *dict(row.fixed)}
+    texts = {name: CHOSEN.get(name, text) for name, text in texts.items()} | dict(row.fixed)
     made = {**texts, "format": format_id}
     idle = row.idle(lambda name: made.get(name, ""))
-    return Choice(format_id, tuple((n, t) for n, t in texts.items() if n in row.options and n not in idle))
+    return Choice(format_id, tuple((n, t) for n, t in texts.items() if n in names and n not in idle))
 
 
 DOCUMENT = replace(
@@ -77,9 +78,9 @@ SHORT = replace(DOCUMENT, experiment=replace(DOCUMENT.experiment, writing=Writin
 PINNED = replace(
     load_preset("grouped-query"), title="first", view=replace(load_preset("grouped-query").view, head=2)
 )
-NEEDED = {"dials": "yarn", "circuits": "stories-induction"}
+NEEDED = {"dials": "yarn", "circuits": "stories-induction", "layer_by_layer": "decoder-only"}
 """Presets of what the document lacks."""
-QUICK = {"sequence": "gif", "pull": "gif", "lesson": "html"}
+QUICK = {"lesson": "html"} | {row.id: "gif" for row in EXPORTS if row.group == "animation"}
 """A PDF of Qt has the time of its making."""
 COMMANDS = [
     (row, kind.id)
