@@ -61,6 +61,11 @@ def layer_label(experiment: Experiment, name: str) -> str:
     return _("layer {numbers}").format(numbers=place.layer + 1)
 
 
+def head_title(experiment: Experiment, name: str, head: int) -> str:
+    """A head as the window names it, both numbers counted from 1: "layer 3 · head 3"."""
+    return f"{layer_label(experiment, name)} · {_('head {head}').format(head=head + 1)}"
+
+
 def row_title(experiment: Experiment, name: str) -> str:
     """A site among those of its stack: "2", its layer; "2 · self" where layers have two attentions."""
     place = place_of(experiment, name)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, color_in, count_color, picture
 from first_layer import change
-from PySide6.QtCore import QPointF, Qt, QUrl
+from PySide6.QtCore import QPointF, QRectF, Qt, QUrl
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
@@ -124,6 +124,23 @@ def test_a_head_that_is_switched_off_is_struck_and_named_so(make_desk: MakeDesk)
     desk.store.edit_attention(edits.toggle_head, 1)
     desk.settle()
     assert count_color(picture(panel.canvas), desk.theme.muted, off) == before
+
+
+def test_the_score_of_a_head_that_is_off_is_struck_out_under_the_word(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    desk.store.look(site="layers.1.self", grid=HeadGrid(frames="first"))
+    panel, place = panel_of(desk), (0, 1, 1)
+    desk.qtbot.waitUntil(lambda: place in panel.canvas.scores)
+    before, shown = panel.canvas.scores[place], dict(panel.canvas.scores)
+    box = panel.canvas.grid.rect(*place)
+    below = QRectF(box.right() + 5, box.top() + 14, panel.canvas.grid.beside - 4, 13)
+    assert count_color(picture(panel.canvas), desk.theme.muted, below) == 0
+    desk.store.edit_attention(edits.toggle_head, 1)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: place not in panel.canvas.scores)
+    assert panel.canvas.struck == {place: before}
+    assert panel.canvas.scores == {at: score for at, score in shown.items() if at != place}
+    assert count_color(picture(panel.canvas), desk.theme.muted, below) > 10
 
 
 def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) -> None:
