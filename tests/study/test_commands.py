@@ -99,7 +99,7 @@ def test_the_lens_ends_with_the_answer_of_the_model(capsys: pytest.CaptureFixtur
 def test_effects_are_sorted_by_their_size(part: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ablate", DOC, "--target", " box", "--against", " cup", "--part", part]) == 0
     rows = capsys.readouterr().out.splitlines()[2:]
-    changes = [abs(float(row.split()[-1].replace("−", "-"))) for row in rows]
+    changes = [abs(float(row.split("  --site")[0].split()[-1].replace("−", "-"))) for row in rows]
     assert changes == sorted(changes, reverse=True) and changes[0] > 1
 
 
