@@ -64,7 +64,7 @@ class FormulaLine(QLabel):
             self.setToolTip(plain_tooltip(self.text()))
 
     def set_wrapped(self, width: int | None) -> None:
-        """Wrap at a width, as high as that needs; None: one line, with dots for what has no room."""
+        """Wrap at a width, as high as that needs; None: one line, with dots for parts without room."""
         self._is_wrapped = width is not None
         if width is None:
             self.setMaximumHeight(WIDGET_SIZE_MAX)

@@ -326,7 +326,7 @@ def test_a_layout_of_before_the_tabs_were_merged_is_restored(desk: Desk, setting
 
 def test_tabs_and_more_stand_over_the_panels_also_after_learn(desk: Desk) -> None:
     desk.go("learn")
-    desk.qtbot.wait(700)  # until Qt has taken away the bars that have one tab
+    desk.qtbot.wait(700)  # until Qt has hidden the bars that have one tab
     desk.go("explore")
     more = desk.find(QToolButton, "more_button")
     desk.qtbot.waitUntil(more.isVisible)
