@@ -14,7 +14,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
-from attnviz.core.phrases import enumerated, named, sequenced
+from attnviz.core.phrases import enumerated, sequenced
 from attnviz.core.progress import Progress
 from attnviz.core.text import number, signed
 from attnviz.gui.live.answer import Answer, Outdated
@@ -195,7 +195,8 @@ class AblationPanel(Panel):
         self.said.set_body(self._said(experiment))
         off = off_heads(experiment)
         titles = (f"{row_title(experiment, site)}·{head + 1}" for site, head in off)
-        self.said.setToolTip(plain_tooltip(enumerated(titles)) if len(off) > 1 else "")
+        words = f"{enumerated(titles)}\n{self._replaced(len(off))}"
+        self.said.setToolTip(plain_tooltip(words) if len(off) > 1 else "")
         change, problem = self.answer.result, self.answer.problem
         of = None if self.answer.of is None else self.answer.of.subject.experiment
         if change is None or of is None:
@@ -231,15 +232,29 @@ class AblationPanel(Panel):
             parts.append(self._off(experiment, off))
             does.append((SWITCH_ON, ngettext("Switch it on", "Switch them on", len(off))))
             does.append((REPLACE, _("zero instead of mean") if by_mean else _("mean instead of zero")))
-            sentence = _("Its output is zero; all that follows is computed again.")
-            if by_mean:
-                sentence = _("Here its output is its mean over the positions; the maps below have zero.")
+            sentence = "" if len(off) > 1 else self._replaced(len(off))  # of several, the hint has it
         if edits:
             parts.append(ngettext("{n} edit by hand", "{n} edits by hand", len(edits)).format(n=len(edits)))
             does.append((RESET, _("Remove the edits by hand")))
         title = line(sequenced(parts), f"font-size: {TITLE_PX}px; font-weight: 600")
+        if len(off) > 1:
+            title += line(self._each_off(experiment, off))
         links = " &nbsp; ".join(link(address, text) for address, text in does)
-        return title + self._muted(sentence) + line(links)
+        return title + (self._muted(sentence) if sentence else "") + line(links)
+
+    def _replaced(self, n_off: int) -> str:
+        """The numbers in the place of the outputs of the heads that are off."""
+        if self.store.document.view.grid.replaced_by == "mean":
+            return ngettext(
+                "Here its output is its mean over the positions; the maps below have zero.",
+                "Here their outputs are their means over the positions; the maps below have zero.",
+                n_off,
+            )
+        return ngettext(
+            "Its output is zero; all that follows is computed again.",
+            "Their outputs are zero; all that follows is computed again.",
+            n_off,
+        )
 
     def _muted(self, text: str) -> str:
         return line(escape(text), f"color: {self.theme.muted}")
@@ -252,12 +267,16 @@ class AblationPanel(Panel):
             )
             title = f"{layer} · {self.store.head_names.title(experiment, site, head)}"
             return _("{head} is off").format(head=head_link(site, head, title))
+        said = ngettext("{n} head is off", "{n} heads are off", len(off)).format(n=len(off))
+        return escape(said)
+
+    def _each_off(self, experiment: Experiment, off: tuple[tuple[str, int], ...]) -> str:
+        """The heads that are off, each with a link that switches it on."""
         heads = [
             f"{self._head(experiment, site, head)}&nbsp;{link(f'{SWITCH_ONE_ON}:{head}:{site}', '×')}"
             for site, head in off[:MOST_LISTED]
         ]
-        said = ngettext("{n} head is off", "{n} heads are off", len(off)).format(n=len(off))
-        return named(escape(said), enumerated([*heads, "…"] if len(off) > MOST_LISTED else heads))
+        return enumerated([*heads, "…"] if len(off) > MOST_LISTED else heads)
 
     def _of_loss(self, change: Change, why: str) -> str:
         if change.losses is None:
