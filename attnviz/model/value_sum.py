@@ -1,0 +1,127 @@
+"""The output of one query in one head as a sum of vectors: every value times its weight, head to tail.
+
+The weights can be mixed with those of a query that attends to itself alone, so that a picture shows how the
+others pull its vector. The window, the figures and the animation share this sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.core.planes import kept_share, pair_plane, principal_plane
+from attnviz.model.stages import as_read
+from attnviz.model.trace import SiteTrace
+
+FEW = 6
+"""Keys up to which the plane is that of all values, and each has a colour and its numbers."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ValueSum:
+    """`weights` (keys,) are the row of the map and `values` (keys, d_v) the vectors that it mixes.
+
+    `result` (d_v,) is the row of the mixture as the trace has it: Σ w v, or zero where the head `is_off`.
+    `own` is the key of the query itself; −1 where there is none: the keys are those of a memory, or a mask
+    blocks it. `hidden` (keys,) are the keys that a mask blocks.
+    """
+
+    site: SiteTrace
+    head: int
+    query: int
+    weights: Floats
+    values: Floats
+    result: Floats
+    hidden: NDArray[np.bool_]
+    own: int
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The words whose values are mixed."""
+        return self.site.names("key")
+
+    @property
+    def is_off(self) -> bool:
+        """True if the head is switched off: its result is zero, whatever its weights are."""
+        return self.head in self.site.experiment.heads.off
+
+    @property
+    def start(self) -> Floats:
+        """The weights of a query that attends to itself alone, (keys,); zero without such a key."""
+        start = np.zeros(len(self.weights))
+        if self.own >= 0:
+            start[self.own] = 1.0
+        return start
+
+    def mixed(self, part: float) -> Floats:
+        """(1 − t) · start + t · weights with t = `part`, from 0 to 1; (keys,)."""
+        return (1.0 - part) * self.start + part * self.weights
+
+    def order(self, part: float = 1.0) -> tuple[int, ...]:
+        """The keys that add something at `part`, the largest weight first."""
+        weights = self.mixed(part)
+        return tuple(key for key in np.argsort(-np.abs(weights), kind="stable").tolist() if weights[key])
+
+    def tips(self, part: float = 1.0) -> Floats:
+        """Tips of the vectors w v, head to tail in that order: (1 + keys of `order`, d_v), from zero."""
+        order, weights = list(self.order(part)), self.mixed(part)
+        steps = weights[order, None] * self.values[order]
+        return np.concatenate([np.zeros((1, self.values.shape[1])), np.cumsum(steps, axis=0)])
+
+    @cached_property
+    def strongest(self) -> int:
+        """The key with the largest weight beside the query's own; −1 if there is no other."""
+        others = np.where(self.hidden, -1.0, np.abs(self.weights))
+        if self.own >= 0:
+            others[self.own] = -1.0
+        return int(others.argmax()) if others.max() >= 0 else -1
+
+    @property
+    def has_few(self) -> bool:
+        """True if the plane is that of all values."""
+        return len(self.weights) <= FEW
+
+    @cached_property
+    def plane(self) -> Floats:
+        """An orthonormal basis (d_v, 2) of the plane in which the sum is drawn.
+
+        Of at most `FEW` values, the one that keeps most of their squared length; of more, that through the
+        strongest value, which points to the right, and the query's own, or the next strongest one.
+        """
+        if self.has_few or self.strongest < 0:
+            return principal_plane(self.values)
+        second = self.own
+        if second < 0:
+            others = np.where(self.hidden, -1.0, np.abs(self.weights))
+            others[self.strongest] = -1.0
+            second = int(others.argmax())
+        return pair_plane(self.values[self.strongest], self.values[second])
+
+    @cached_property
+    def share(self) -> float:
+        """Share of the squared length of the result in the plane; NaN for a result of zero."""
+        return kept_share(self.result[None], self.plane)
+
+
+def value_sum(site: SiteTrace, head: int, query: int) -> ValueSum | None:
+    """The sum of one query in one head; None for an attention without values, which has weights alone.
+
+    A weight that is not a number counts as 0. Raises `IndexError` for another head or query.
+    """
+    read = as_read("v", site.stages)
+    if not read or "mixed" not in site.stages:
+        return None
+    row = slice(query, query + 1)
+    weights = np.nan_to_num(site.window(site.map, head, row)[0].astype(np.float64))
+    values = site.window(read, head // site.experiment.heads.group_size).astype(np.float64)
+    result = site.window("mixed", head, row)[0].astype(np.float64)
+    blocked = site.unseen(head, rows=row, by_masks=not site.experiment.adds_to_blocked)
+    hidden = np.zeros(len(weights), np.bool_) if blocked is None else np.asarray(blocked[0])
+    is_one = site.experiment.memory is None and site.names("query") == site.names("key")
+    own = query if is_one and not hidden[query] else -1
+    return ValueSum(site, head, query, weights, values, result, hidden, own)
