@@ -6,18 +6,22 @@ others pull its vector. The window, the figures and the animation share this sum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.head_measures import entropy_bits
 from attnviz.core.planes import kept_share, pair_plane, principal_plane
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace
 
 FEW = 6
 """Keys up to which the plane is that of all values, and each has a colour and its numbers."""
+NAMED = 0.05
+"""Weight from which the value of a key has a label beside those of the query and of the strongest key."""
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +31,7 @@ class ValueSum:
     """`weights` (keys,) are the row of the map and `values` (keys, d_v) the vectors that it mixes.
 
     `result` (d_v,) is the row of the mixture as the trace has it: Σ w v, or zero where the head `is_off`.
-    `own` is the key of the query itself; −1 where there is none: the keys are those of a memory, or a mask
+    `own` is the key of the query itself; −1 if it has none: the keys are those of a memory, or a mask
     blocks it. `hidden` (keys,) are the keys that a mask blocks.
     """
 
@@ -74,8 +78,28 @@ class ValueSum:
         return np.concatenate([np.zeros((1, self.values.shape[1])), np.cumsum(steps, axis=0)])
 
     @cached_property
+    def projected(self) -> Floats:
+        """The values in the plane, (keys, 2)."""
+        return self.values @ self.plane
+
+    def path(self, part: float = 1.0) -> Floats:
+        """The tips in the plane, (1 + keys of `order`, 2)."""
+        return self.tips(part) @ self.plane
+
+    @cached_property
+    def named(self) -> tuple[int, ...]:
+        """At most `FEW` keys whose values have a label: all of few, else the query's own, the strongest and
+        those with a weight of at least `NAMED`.
+        """
+        if self.has_few:
+            return tuple(np.flatnonzero(~self.hidden).tolist())
+        first = [key for key in (self.own, self.strongest) if key >= 0]
+        large = [key for key in self.order() if abs(self.weights[key]) >= NAMED]
+        return tuple(dict.fromkeys((*first, *large)))[:FEW]
+
+    @cached_property
     def strongest(self) -> int:
-        """The key with the largest weight beside the query's own; −1 if there is no other."""
+        """The key with the largest weight beside the query's own; −1 without another one."""
         others = np.where(self.hidden, -1.0, np.abs(self.weights))
         if self.own >= 0:
             others[self.own] = -1.0
@@ -87,20 +111,51 @@ class ValueSum:
         return len(self.weights) <= FEW
 
     @cached_property
+    def lengths(self) -> Floats:
+        """The length of each value, (keys,)."""
+        return np.linalg.norm(self.values, axis=1)
+
+    def vector(self, part: float = 1.0) -> Floats:
+        """The sum at `part`, (d_v,); the last one is that of the trace."""
+        return self.result if part == 1.0 or self.is_off else self.tips(part)[-1]
+
+    def length(self, part: float = 1.0) -> float:
+        """The length of that sum."""
+        return float(np.linalg.norm(self.vector(part)))
+
+    def rest(self, shown: Sequence[int], part: float = 1.0) -> tuple[int, float]:
+        """The number of the visible keys that are not among `shown`, and the sum of their weights."""
+        others = ~self.hidden
+        others[list(shown)] = False
+        return int(others.sum()), float(self.mixed(part)[others].sum())
+
+    @cached_property
+    def entropy(self) -> float:
+        """Entropy of the weights in bits; NaN where they are no shares."""
+        return float(entropy_bits(self.weights[None])[0])
+
+    @cached_property
+    def through(self) -> tuple[int, int] | None:
+        """The keys whose values span the plane; None where it is that of all values."""
+        if self.has_few or self.strongest < 0:
+            return None
+        if self.own >= 0:
+            return self.own, self.strongest
+        others = np.where(self.hidden, -1.0, np.abs(self.weights))
+        others[self.strongest] = -1.0
+        return int(others.argmax()), self.strongest
+
+    @cached_property
     def plane(self) -> Floats:
         """An orthonormal basis (d_v, 2) of the plane in which the sum is drawn.
 
         Of at most `FEW` values, the one that keeps most of their squared length; of more, that through the
         strongest value, which points to the right, and the query's own, or the next strongest one.
         """
-        if self.has_few or self.strongest < 0:
+        if self.through is None:
             return principal_plane(self.values)
-        second = self.own
-        if second < 0:
-            others = np.where(self.hidden, -1.0, np.abs(self.weights))
-            others[self.strongest] = -1.0
-            second = int(others.argmax())
-        return pair_plane(self.values[self.strongest], self.values[second])
+        second, first = self.through
+        return pair_plane(self.values[first], self.values[second])
 
     @cached_property
     def share(self) -> float:

@@ -24,7 +24,9 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.links import LINED, WordLines, word_lines
 from attnviz.model.ranges import shown_range
+from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
 
 SIZES = (11.0, 10.0, 9.0, 8.0, 7.0)
 """Sizes of words in points: the largest with which they have one line, else the smallest."""
@@ -235,6 +237,7 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     if at is None:
         return
     head = int(shown.weights[:, key].argmax())
+    above = 0.9 * shown.size if shown.places.is_one and key == shown.query else 0.0  # a loop is small
     box = {
         "boxstyle": "round,pad=0.25,rounding_size=0.3",
         "facecolor": shades.panel,
@@ -243,7 +246,7 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     }
     axes.text(
         at[0],
-        at[1],
+        at[1] - above,
         number(float(shown.weights[head, key])),
         font=number_font(max(SMALL, shown.size - 2)),
         color=shades.ink,
@@ -253,6 +256,16 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
         zorder=4,
         parse_math=False,
     )
+
+
+def skips_first(site: SiteTrace, view: View, stage: str, head: int) -> bool:
+    """True if the range of the view leaves the first token out."""
+    return RANGE_BY_ID[shown_range(site, view, stage, head)].skips_first
+
+
+def foot_of(shown: ArcsFigure) -> float:
+    """Height of the line below the sentence."""
+    return FOOT if shown.is_first_off or len(shown.lines.heads) > 1 else 2.0
 
 
 def draw_arcs(subject: Subject, style: Style) -> Drawing:
@@ -267,16 +280,15 @@ def draw_arcs(subject: Subject, style: Style) -> Drawing:
     heads = () if subject.head is None else chosen_heads(site, subject.view, row, subject.head)
     lines = word_lines(site, subject.view, stage, heads)
     lines = lines.of_query(min(subject.view.query, len(lines.queries) - 1))
-    range_id = shown_range(site, subject.view, stage, lines.heads[0])
-    shown = arcs_figure(lines, style, is_first_off=RANGE_BY_ID[range_id].skips_first)
-    foot = FOOT if shown.is_first_off or len(lines.heads) > 1 else 2.0
+    is_first_off = skips_first(site, subject.view, stage, lines.heads[0])
+    shown = arcs_figure(lines, style, is_first_off=is_first_off)
 
     def draw(axes: Any) -> None:
         paint(axes, shown, style.shades)
 
     return Drawing(
         shown.places.width + 2 * MARGIN,
-        shown.places.height + foot,
+        shown.places.height + foot_of(shown),
         draw,
         titled(subject, figure_title(site, row, lines.heads)),
         stage_formula(site.experiment, stage),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.label_places import Label, label_places
 from attnviz.core.planes import kept_share
 from attnviz.core.text import elide, isolated, number, visible
 from attnviz.figures.fonts import text_font, width
@@ -120,11 +121,10 @@ def _draw(axes: Any, arrows: list[_Arrow], side: float, height: float, style: St
     )
     cross = [[(MARGIN, origin[1]), (MARGIN + side, origin[1])], [(origin[0], 0.0), (origin[0], height)]]
     axes.add_collection(LineCollection(cross, colors=shades.line, linewidths=0.6, zorder=0), autolim=False)
-    taken: list[tuple[float, float, float, float]] = []
-    ends = [(origin, at(arrow.tip)) for arrow in arrows if np.isfinite(arrow.tip).all()]
-    for arrow in sorted(arrows, key=lambda one: not one.is_strong):
-        if not np.isfinite(arrow.tip).all():
-            continue
+    drawn = [arrow for arrow in arrows if np.isfinite(arrow.tip).all()]
+    drawn.sort(key=lambda one: not one.is_strong)
+    labels: list[Label] = []
+    for arrow in drawn:
         axes.add_patch(
             FancyArrowPatch(
                 origin,
@@ -139,57 +139,11 @@ def _draw(axes: Any, arrows: list[_Arrow], side: float, height: float, style: St
                 zorder=3 if arrow.is_strong else 2,
             )
         )
-        _draw_label(axes, arrow, (origin, at(arrow.tip)), (side, height), taken, ends)
-
-
-_Box = tuple[float, float, float, float]
-_Shaft = tuple[tuple[float, float], tuple[float, float]]
-"""Both ends of an arrow."""
-
-
-def _draw_label(
-    axes: Any,
-    arrow: _Arrow,
-    shaft: _Shaft,
-    room: tuple[float, float],
-    taken: list[_Box],
-    shafts: list[_Shaft],
-) -> None:
-    """The label beside its tip: at the free side that crosses fewest arrows, away from the origin first; none
-    where all sides are taken.
-    """
-    font = text_font(LABEL, bold=arrow.is_strong)
-    wide = width(arrow.label, font)
-    (from_x, from_y), (x, y) = shaft
-    sides = (
-        (4.0, -2.0),
-        (4.0, 9.0),
-        (-wide - 4, -2.0),
-        (-wide - 4, 9.0),
-        (-wide / 2, -6.0),
-        (-wide / 2, 14.0),
-    )
-    free: list[tuple[int, bool, int, _Box, tuple[float, float]]] = []
-    for dx, dy in sides:
-        box = (x + dx, y + dy - LABEL, x + dx + wide, y + dy + 2)
-        is_inside = box[0] >= MARGIN and box[2] <= MARGIN + room[0] and box[1] >= 0 and box[3] <= room[1]
-        is_free = all(
-            box[2] <= other[0] or box[0] >= other[2] or box[3] <= other[1] or box[1] >= other[3]
-            for other in taken
-        )
-        if is_inside and is_free:
-            crossed = sum(_crosses(one, box) for one in shafts)
-            outward = (dx + wide / 2) * (x - from_x) + (dy - LABEL / 2) * (y - from_y)
-            free.append((crossed, outward <= 0, len(free), box, (x + dx, y + dy)))
-    if free:
-        *_order, box, place = min(free)
-        taken.append(box)
-        axes.text(*place, arrow.label, font=font, color=arrow.color, parse_math=False, zorder=4)
-
-
-def _crosses(shaft: _Shaft, box: _Box) -> bool:
-    """True if an arrow passes through a box."""
-    shares = np.linspace(0.0, 1.0, 60)[:, None]
-    points = (1 - shares) * np.array(shaft[0]) + shares * np.array(shaft[1])
-    inside = (points > np.array(box[:2])) & (points < np.array(box[2:]))
-    return bool(inside.all(axis=1).any())
+        wide = width(arrow.label, text_font(LABEL, bold=arrow.is_strong))
+        labels.append(Label((origin, at(arrow.tip)), wide, LABEL + 2))
+    room = MARGIN, 0.0, MARGIN + side, height
+    for arrow, box in zip(drawn, label_places(labels, room, [one.shaft for one in labels]), strict=True):
+        if box is not None:
+            font = text_font(LABEL, bold=arrow.is_strong)
+            place = box[0], box[3] - 2
+            axes.text(*place, arrow.label, font=font, color=arrow.color, parse_math=False, zorder=4)

@@ -11,6 +11,7 @@ from attnviz.core.text import elide, visible
 from attnviz.figures.kinds.sites import shared_heads, shared_stages
 from attnviz.figures.kinds.table import KINDS, OF_WORDS
 from attnviz.figures.options import Control
+from attnviz.figures.sequences.frames import SUM
 from attnviz.figures.sequences.sequence import FPS
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.source import ALL, Choice, Source
@@ -171,15 +172,21 @@ def _alignments(source: Source, at: At) -> Items:
     return [(row.id, _(row.title)) for row in ALIGNMENTS]
 
 
+def _parts(source: Source, at: At) -> Items:
+    return [("0", _("before")), ("0.5", _("half way")), ("1", _("after"))]
+
+
 def _places_of_a(source: Source, at: At) -> Items:
     return [("pinned", _("the pinned head")), ("same", _("the head of B"))]
 
 
 def over_of(choice: Choice) -> str:
-    """The change from picture to picture as `attnviz animate` takes it."""
+    """The change from picture to picture as `attnviz animate` takes it; that of a sum has no choice."""
     over = choice.text("over")
     if over in (DECODE, LAYERS):
         return over
+    if not over:
+        return SUM
     path = choice.text("path") if over == NUMBER else over
     first, last, count = (choice.text(name) for name in ("first", "last", "count"))
     return f"{path}={first}:{last}:{count}{':log' if choice.text('spacing') == 'ratios' else ''}"
@@ -217,6 +224,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "query", N_("Query"), _queries, lambda source, at: str(source.document.view.query), flag="--query"
     ),
+    ChoiceRow("part", N_("Part of the way"), _parts, lambda source, at: "1", flag="--part"),
     ChoiceRow("circuit", N_("Circuit"), _circuits, lambda source, at: "qk", flag="--kind"),
     ChoiceRow(
         "step",

@@ -1,0 +1,86 @@
+"""Places of labels beside the tips of arrows, so that none lies on another: in any unit, y downwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right and lower end."""
+Shaft = tuple[Point, Point]
+"""Both ends of an arrow."""
+
+AWAY = 4.0
+"""Distance of a label from its tip."""
+_STEPS = 60
+"""Points of an arrow that are tested against a box."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """The size of a text, and the arrow at whose tip it stands."""
+
+    shaft: Shaft
+    width: float
+    height: float
+
+    def boxes(self) -> tuple[Box, ...]:
+        """The places beside the tip, at its right, its left, above and below it."""
+        (x, y), wide, high = self.shaft[1], self.width, self.height
+        return tuple(
+            (x + dx, y + dy, x + dx + wide, y + dy + high)
+            for dx, dy in (
+                (AWAY, -high),
+                (AWAY, 1.0),
+                (-wide - AWAY, -high),
+                (-wide - AWAY, 1.0),
+                (-wide / 2, -high - AWAY),
+                (-wide / 2, AWAY + 2.0),
+            )
+        )
+
+    def is_outward(self, box: Box) -> bool:
+        """True if a box lies on the side of the tip that is away from the arrow's start."""
+        (from_x, from_y), (x, y) = self.shaft
+        return ((box[0] + box[2]) / 2 - x) * (x - from_x) + ((box[1] + box[3]) / 2 - y) * (y - from_y) > 0
+
+
+def overlaps(one: Box, other: Box) -> bool:
+    """True if two boxes share more than an edge."""
+    return one[0] < other[2] and one[2] > other[0] and one[1] < other[3] and one[3] > other[1]
+
+
+def contains(outer: Box, inner: Box) -> bool:
+    """True if a box lies within another."""
+    return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
+
+
+def crosses(shaft: Shaft, box: Box) -> bool:
+    """True if an arrow passes through a box."""
+    shares = np.linspace(0.0, 1.0, _STEPS)[:, None]
+    points = (1 - shares) * np.array(shaft[0]) + shares * np.array(shaft[1])
+    inside = (points > np.array(box[:2])) & (points < np.array(box[2:]))
+    return bool(inside.all(axis=1).any())
+
+
+def label_places(
+    labels: Sequence[Label], room: Box, shafts: Sequence[Shaft], taken: Iterable[Box] = ()
+) -> tuple[Box | None, ...]:
+    """The place of each label in `room`; the earlier ones choose first, and None is for one without a place.
+
+    It is the side that crosses the fewest of `shafts`, of these one away from the arrow's start; it overlaps
+    neither another label nor one of the boxes that are `taken`.
+    """
+    full, found = list(taken), list[Box | None]()
+    for label in labels:
+        free = [
+            (sum(crosses(shaft, box) for shaft in shafts), not label.is_outward(box), number, box)
+            for number, box in enumerate(label.boxes())
+            if contains(room, box) and not any(overlaps(box, other) for other in full)
+        ]
+        found.append(min(free)[-1] if free else None)
+        full += [box for box in found[-1:] if box is not None]
+    return tuple(found)
