@@ -90,7 +90,7 @@ def test_a_notice_is_given_exactly_where_a_row_of_weights_is_empty(name: str) ->
 def test_the_layer_is_named_in_a_stack() -> None:
     second = Layer(heads=Heads(2, 2, 4), masks=blocking(without_row(2)))
     one = with_fields(experiment(heads="mha"), behind=(second, second))
-    assert said(one) == [f"layer 2 of 3 · self · {ONE}"]
+    assert said(one) == [f"layer 2 of 3 · {ONE}"]
 
 
 def test_an_imported_mask_that_is_inverted_is_said(

@@ -83,7 +83,9 @@ def test_each_placement_of_the_norms_has_its_line(
     experiment = small(block=block(placement, **norms))
     found = site_lines(sited(experiment), stages(experiment))
     first = "q k v = x W" if placement == "post" else "q k v = norm(x) W"
-    assert tuple("".join(part.text for part in line) for line in found) == (first, *lines)
+    first_line, second_line = lines
+    said = tuple("".join(part.text for part in line) for line in found)
+    assert said == (first, f"y = {first_line}", f"z = {second_line}")
 
 
 def test_the_line_says_what_is_done_to_the_scores() -> None:
@@ -96,8 +98,9 @@ def test_the_line_says_what_is_done_to_the_scores() -> None:
 def test_the_norm_around_a_sum_belongs_to_its_stage() -> None:
     experiment = replace(SPREAD["post-norm"])
     _projections, first, second = site_lines(sited(experiment), stages(experiment))
-    assert (first[0].text, first[0].stage, first[-1].stage) == ("norm(", "norm_1", "norm_1")
-    assert (second[0].stage, second[1].text, second[1].stage) == ("norm_2", "y", "norm_1")
+    assert (first[2].text, first[2].stage, first[-1].stage) == ("norm(", "norm_1", "norm_1")
+    assert (first[0].text, first[0].stage, second[0].text) == ("y", "norm_1", "z")
+    assert (second[2].stage, second[3].text, second[3].stage) == ("norm_2", "y", "norm_1")
 
 
 def test_keys_of_a_memory_are_made_of_it() -> None:

@@ -274,8 +274,13 @@ class Walk:
         return put(self.store.experiment, after) if isinstance(after, Site) else after
 
     def check_rows(self) -> None:
-        """An option is disabled exactly if it is refused, with the words of its tooltip."""
-        for row in self.desk.window.findChildren(Row):
+        """An option is disabled exactly if it is refused, with the words of its tooltip.
+
+        Qt counts a panel behind another tab as visible, which hears of the document when it comes in front.
+        """
+        panels = [self.desk.window.panels[row.id] for row in PANELS]
+        in_sight = [panel for panel in panels if not panel.visibleRegion().isEmpty()]
+        for row in [row for panel in in_sight for row in panel.findChildren(Row)]:
             if not row.isVisible():
                 continue
             field, subject = row.field, row.subject

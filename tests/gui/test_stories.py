@@ -122,7 +122,7 @@ def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settin
     try:
         desk.settle()
         assert desk.store.document == STORY and not desk.store.can_undo
-        assert window.windowTitle() == "A small model generates a story — layer 3 of 4 · self — attnviz"
+        assert window.windowTitle() == "A small model generates a story — layer 3 of 4 — attnviz"
     finally:
         desk.leave()
 

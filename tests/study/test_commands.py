@@ -30,7 +30,8 @@ CORRUPTED = 'Tom said: "The cat box is by the lake." Lily said: "The red'
 def test_heads_are_listed_by_their_score(capsys: pytest.CaptureFixture[str]) -> None:
     """The model's card names the induction head 2.2."""
     assert main(["heads", DOC, "--top", "1"]) == 0
-    assert "layers.2.self  2" in capsys.readouterr().out
+    best = capsys.readouterr().out.splitlines()[1].split("  ")
+    assert [best[0], best[-1]] == ["layer 3 · head 3", "--site layers.2.self --head 2"]
 
 
 def test_a_text_without_repeats_says_that_no_head_has_the_score(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,14 +92,14 @@ def test_missing_and_wrong_references_are_one_sentence(
 def test_the_lens_ends_with_the_answer_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lens", DOC, "--target", " box", "--top", "1"]) == 0
     *_layers, last = capsys.readouterr().out.splitlines()
-    assert last.split()[:3] == ["layers.3.self", "1", "␣box"]
+    assert last.split()[:4] == ["layer", "4", "1", "␣box"]
 
 
 @pytest.mark.parametrize("part", [row.id for row in PARTS])
 def test_effects_are_sorted_by_their_size(part: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ablate", DOC, "--target", " box", "--against", " cup", "--part", part]) == 0
     rows = capsys.readouterr().out.splitlines()[2:]
-    changes = [abs(float(row.split()[-1].replace("−", "-"))) for row in rows]
+    changes = [abs(float(row.split("  --site")[0].split()[-1].replace("−", "-"))) for row in rows]
     assert changes == sorted(changes, reverse=True) and changes[0] > 1
 
 

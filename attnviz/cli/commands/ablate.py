@@ -11,6 +11,7 @@ from attnviz.cli.options import Count, add_document, add_target, document, print
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
+from attnviz.model.sites.titles import head_title, layer_label
 from attnviz.model.text import MODEL, split_text
 
 
@@ -49,13 +50,21 @@ def run(options: Namespace) -> int:
     ablation = ablate(known, target, options.part, options.by, other, **where)
     print(_("logit without ablation: {value}").format(value=number(ablation.base, 4)))
     parts = [
-        (float(change), site, str(head) if options.part == "heads" else "")
+        (float(change), site, head)
         for site, values in ablation.values.items()
         for head, change in enumerate(values)
     ]
     parts.sort(key=lambda row: -abs(row[0]))
-    rows = [(site, head, number(change, 4)) for change, site, head in parts[: options.top]]
-    print_table([(_("attention"), _("head"), _("change")), *rows])
+    of_heads, given = options.part == "heads", known.experiment
+    rows = [
+        (
+            head_title(given, site, head) if of_heads else layer_label(given, site),
+            number(change, 4),
+            f"--site {site} --head {head}" if of_heads else f"--site {site}",
+        )
+        for change, site, head in parts[: options.top]
+    ]
+    print_table([(_("head") if of_heads else _("layer"), _("change"), _("as options")), *rows])
     return 0
 
 

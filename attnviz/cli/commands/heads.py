@@ -15,6 +15,7 @@ from attnviz.core.head_scores import HEAD_SCORE_BY_ID, HEAD_SCORES
 from attnviz.core.text import number
 from attnviz.errors import FieldError, Message, among, must_be
 from attnviz.i18n import N_, _
+from attnviz.model.sites.titles import head_title
 from attnviz.model.spec.document import Document
 
 NEEDS_REFERENCES = Message("needs a document with references, or --refers")
@@ -66,8 +67,11 @@ def run(options: Namespace) -> int:
         notice(Message("No head has the score {score} on this text.", score=options.score))
     heads.sort(key=lambda row: -row[0])
     title = _(HEAD_SCORE_BY_ID[options.score].title)
-    rows = [(site, str(head), number(value, 3)) for value, site, head in heads[: options.top]]
-    print_table([(_("attention"), _("head"), title), *rows])
+    rows = [
+        (head_title(opened.experiment, site, head), number(value, 3), f"--site {site} --head {head}")
+        for value, site, head in heads[: options.top]
+    ]
+    print_table([(_("head"), title, _("as options")), *rows])
     return 0
 
 

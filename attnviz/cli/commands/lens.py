@@ -9,6 +9,7 @@ from attnviz.cli.options import Count, add_document, add_target, document, print
 from attnviz.core.text import number
 from attnviz.errors import FieldError, whole_number
 from attnviz.i18n import N_, _
+from attnviz.model.sites.titles import layer_label
 from attnviz.model.text import shown_token
 
 
@@ -36,7 +37,7 @@ def run(options: Namespace) -> int:
     where = {"engine": options.engine, "device": options.device}
     given = document(options)
     lens = logit_lens(given, target, top=options.top, **where)
-    head = (_("attention"), *([_("rank")] if target else []), _("most probable tokens"))
+    head = (_("layer"), *([_("rank")] if target else []), _("most probable tokens"))
     n_tokens, rows = lens.tokens.shape[1], []
     if not -n_tokens <= options.position < n_tokens:
         raise FieldError("position", options.position, whole_number(-n_tokens, n_tokens - 1))
@@ -47,7 +48,7 @@ def run(options: Namespace) -> int:
             f"{name} {number(float(share), 3)}" for name, share in zip(names, shares, strict=True)
         )
         rank = [str(lens.ranks[layer][options.position])] if target else []
-        rows.append((site, *rank, said))
+        rows.append((layer_label(given.experiment, site), *rank, said))
     print_table([head, *rows])
     return 0
 

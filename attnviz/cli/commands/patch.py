@@ -11,6 +11,7 @@ from attnviz.cli.options import add_document, add_target, document, print_table
 from attnviz.core.text import number
 from attnviz.i18n import N_, _
 from attnviz.model.edit.edits import set_tokens
+from attnviz.model.sites.titles import head_title, layer_label
 from attnviz.model.text import MODEL, shown_token, split_text
 
 
@@ -49,7 +50,7 @@ def run(options: Namespace) -> int:
     given = clean.experiment
     head = (_("attention"), *(shown_token(given.vocabulary, token) for token in given.tokens))
     rows = [
-        (site if shares.ndim == 1 else f"{site} {_('head {head}').format(head=index)}", *map(_share, row))
+        (layer_label(given, site) if shares.ndim == 1 else head_title(given, site, index), *map(_share, row))
         for site, shares in patched.values.items()
         for index, row in enumerate(shares.reshape(-1, shares.shape[-1]))
     ]

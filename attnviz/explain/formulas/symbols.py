@@ -56,15 +56,15 @@ def _named_inputs(stage: str, present: tuple[str, ...]) -> dict[str, str]:
 def site_lines(site: Site, present: tuple[str, ...]) -> tuple[Parts, ...]:
     """Queries, keys and values as a formula, the attention as another, and its feed-forward layer.
 
-    Such as `q k v = norm(x) W` and `x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage that it
-    makes.
+    Such as `q k v = norm(x) W` and `y = x + softmax(mask(q kᵀ ÷ √4)) v W_O`; each part carries the stage
+    that it makes.
     """
     lines = _projection_line(present), *(_line(site, first, present) for first in _FIRST if first in present)
     return tuple(line for line in lines if line)
 
 
-_FIRST = ("scores", "ffn_up")
-"""The stages that begin a formula: what they read is written as letters."""
+_FIRST = {"scores": "y", "ffn_up": "z"}
+"""The stages that begin a formula, what they read being letters; with the letter of its result in a block."""
 
 
 def _projection_line(present: tuple[str, ...]) -> Parts:
@@ -105,7 +105,8 @@ def _line(site: Site, first: str, present: tuple[str, ...]) -> Parts:
     for stage in present[present.index(first) + 1 :]:
         if last in _wrapped(stage, present) and not _enters(site.layer, stage):
             last = stage
-    return _written(site, last, present)
+    result: Parts = () if site.layer.block is None else (Part(_FIRST[first], last), Part(" = "))
+    return (*result, *_written(site, last, present))
 
 
 _FIELD = re.compile(r"\{(\w+):?([^}]*)\}")

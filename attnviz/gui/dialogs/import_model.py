@@ -143,7 +143,12 @@ class ImportDialog(Dialog):
         tip = N_("Choose the image, or the .npy file of features")
         self._signal_button = says(QPushButton(), N_("Choose…"), id="import_signal_button", tip=tip)
         self._form, self._file = QFormLayout(), QHBoxLayout()
-        self._alone = says(Toggle(""), N_("First attention only"), id="import_alone")
+        self._alone = says(
+            Toggle(""),
+            N_("First attention only"),
+            id="import_alone",
+            tip=N_("Imports the attention of the first layer, without the layers after it"),
+        )
         self._shape_parts()
         self._lay_out()
         self._folder.editingFinished.connect(self._look)

@@ -115,8 +115,9 @@ QToolTip { background: @panel; color: @ink; border: 1px solid @line; padding: 4p
 
 QMenuBar { background: @ground; border: none; padding: 2px 0px; }
 QMenuBar::item { background: transparent; padding: 4px 8px; border-radius: 4px; }
-QMenuBar[narrow="true"]::item { padding: 4px 5px; }
+QMenuBar[narrow="true"]::item { padding: 4px 3px; }
 QMenuBar::item:selected { background: @hover; }
+#top_bar #qt_menubar_ext_button { border: none; padding: 0px; min-height: 0px; }
 QMenu { background: @panel; border: 1px solid @line; padding: 4px; }
 QMenu::item { padding: 5px 28px 5px 24px; border-radius: 4px; }
 QMenu::item:selected { background: @hover; color: @ink; }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QScrollArea, QWidget
 
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
@@ -14,7 +16,7 @@ from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
-from attnviz.gui.widgets.formula_line import FormulaLine
+from attnviz.gui.widgets.formula_line import NARROWEST, FormulaLine
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.pictures.block_diagram import BlockDiagram, shape_text
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -144,16 +146,19 @@ class BlockPanel(Panel):
         for index, formula_line in enumerate(self.formulas):
             formula_line.setVisible(index < len(lines))
             formula_line.set_parts(lines[index] if index < len(lines) else ())
-            # What does not fit is scrolled to. A label's size hint is never less than its last least width.
-            formula_line.setMinimumWidth(formula_line.fontMetrics().horizontalAdvance(formula_line.text()))
         self._arrange_formulas()
 
     def _arrange_formulas(self) -> None:
-        """Side by side over a wide diagram, one below another over a tall one."""
+        """Side by side over a wide diagram, one below another and wrapped over a tall one."""
         is_tall = self.height() > self.width()
         ways = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._lines.setDirection(ways[is_tall])
         self._lines.setSpacing(GRID // 4 if is_tall else 2 * GRID)
+        for formula in self.formulas:
+            # What does not fit in one line is scrolled to: a size hint is never under the last least width.
+            whole = math.ceil(QFontMetricsF(formula.font()).horizontalAdvance(formula.text()))
+            formula.setMinimumWidth(NARROWEST if is_tall else whole)
+            formula.set_wrapped(self.width() if is_tall else None)
         self._formula_scroll.setFixedHeight(self._lines.sizeHint().height() + 2)
 
     def _light(self) -> None:

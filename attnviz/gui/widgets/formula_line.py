@@ -1,8 +1,11 @@
-"""A formula on one line whose symbols stand for stages: the mouse points at a stage, and one can
-be highlighted.
+"""A formula whose symbols stand for stages: the mouse points at a stage, and one can be highlighted.
+
+It takes one line, or wraps between its parts.
 """
 
 from __future__ import annotations
+
+import math
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent
@@ -13,10 +16,14 @@ from attnviz.gui.look.theme import Theme
 from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.control import active_theme
 
+WIDGET_SIZE_MAX = (1 << 24) - 1
+"""The greatest height of a widget, as of Qt."""
 NARROWEST = 60
 """Minimum width of a formula; the tooltip contains the full text."""
 
 _ELLIPSIS = "…"
+_INDENT = "  "
+"""Before the further lines of a formula."""
 _WASH = 0.16
 """Opacity of the accent behind a highlighted symbol."""
 
@@ -41,6 +48,7 @@ class FormulaLine(QLabel):
         self._parts: Parts = ()
         self._lit = ""
         self._pointed = ""
+        self._is_wrapped = False
 
     @property
     def lit(self) -> str:
@@ -55,6 +63,16 @@ class FormulaLine(QLabel):
             self.setAccessibleName(self.text())
             self.setToolTip(plain_tooltip(self.text()))
 
+    def set_wrapped(self, width: int | None) -> None:
+        """Wrap at a width, as high as that needs; None: one line, with dots for parts without room."""
+        self._is_wrapped = width is not None
+        if width is None:
+            self.setMaximumHeight(WIDGET_SIZE_MAX)
+            self.setMinimumHeight(0)
+            return
+        rects = self._wrapped_rects(width)
+        self.setFixedHeight(math.ceil(max((rect.bottom() for _part, rect in rects), default=0.0)))
+
     def set_lit(self, stage: str) -> None:
         """Mark the parts of a stage; empty for none."""
         if stage != self._lit:
@@ -68,6 +86,8 @@ class FormulaLine(QLabel):
 
     def part_rects(self) -> tuple[tuple[Part, QRectF], ...]:
         """Rectangle of each part on the widget; if it is too narrow for all, dots stand for the rest."""
+        if self._is_wrapped:
+            return self._wrapped_rects(self.width())
         metrics = QFontMetricsF(self.font())
         x, top = 0.0, (self.height() - metrics.height()) / 2
         rects: list[tuple[Part, QRectF]] = []
@@ -83,10 +103,24 @@ class FormulaLine(QLabel):
             x += width
         return tuple(rects)
 
+    def _wrapped_rects(self, width: float) -> tuple[tuple[Part, QRectF], ...]:
+        """Rectangle of each part in as many lines as a width needs."""
+        metrics = QFontMetricsF(self.font())
+        x = top = 0.0
+        rects: list[tuple[Part, QRectF]] = []
+        for part in self._parts:
+            taken = metrics.horizontalAdvance(part.text)
+            if x and x + taken > width:
+                x, top = metrics.horizontalAdvance(_INDENT), top + metrics.height()
+            rects.append((part, QRectF(x, top, taken, metrics.height())))
+            x += taken
+        return tuple(rects)
+
     def stage_at(self, at: QPointF) -> str:
         """The stage of the part at a point; empty without one."""
         for part, rect in self.part_rects():
-            if rect.left() <= at.x() < rect.right():
+            is_in_line = not self._is_wrapped or rect.top() <= at.y() < rect.bottom()
+            if rect.left() <= at.x() < rect.right() and is_in_line:
                 return part.stage
         return ""
 
@@ -107,9 +141,7 @@ class FormulaLine(QLabel):
         the accent, and underlined.
         """
         painter = QPainter(self)
-        baseline = (self.height() - QFontMetricsF(self.font()).height()) / 2 + QFontMetricsF(
-            self.font()
-        ).ascent()
+        ascent = QFontMetricsF(self.font()).ascent()
         wash = QColor(self._theme.accent)
         wash.setAlphaF(_WASH)
         for part, rect in self.part_rects():
@@ -122,7 +154,7 @@ class FormulaLine(QLabel):
                 painter.setPen(QColor(self._theme.accent))
             else:
                 painter.setPen(QColor(self._theme.ink if part.stage else self._theme.muted))
-            painter.drawText(QPointF(rect.left(), baseline), part.text)
+            painter.drawText(QPointF(rect.left(), rect.top() + ascent), part.text)
 
     def _point(self, stage: str) -> None:
         if stage == self._pointed:

@@ -46,6 +46,7 @@ class More(QObject):
         self._later.timeout.connect(self._place)
         workspaces.switched.connect(self._place_later)
         workspaces.enlarged_changed.connect(self._place_later)
+        workspaces.settled.connect(self._place_later)
         for dock in docks.values():
             dock.visibilityChanged.connect(self._place_later)
             dock.turned.connect(self._place_later)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPointF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent, QScreen
-from PySide6.QtWidgets import QApplication, QMainWindow, QTabWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget
 
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
@@ -42,6 +42,8 @@ class Workspaces(QObject):
     """The id of the workspace now shown."""
     chosen = Signal(str)
     """The panel that a person chose by its name."""
+    settled = Signal()
+    """The panels and their tabs have their places."""
     enlarged_changed = Signal(str)
     """The panel that has the whole window; empty when the others are back."""
 
@@ -353,9 +355,18 @@ class Workspaces(QObject):
     @Slot()
     def _on_settled(self) -> None:
         self._has_tabs = self._window.isVisible()
+        self._show_tabs()
         for dock in self._docks.values():
             dock.tell_visible()
             dock.frame_window()
+        self.settled.emit()
+
+    def _show_tabs(self) -> None:
+        """Show the bars that Qt leaves hidden where they had a single tab in the workspace before."""
+        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        for bar in bars:
+            if bar.isHidden() and bar.count() > 1:
+                bar.show()
 
     def _leave_separator(self) -> None:
         """Make Qt forget the separator under the pointer, to which it keeps a path: where docks have left

@@ -41,10 +41,12 @@ def site_title(experiment: Experiment, name: str) -> str:
 
 
 def site_message(experiment: Experiment, name: str) -> Message:
-    """A site in few words: "layer 2 of 3 · self", or "encoder 1 of 1 · self" and so on."""
+    """A site in few words: "layer 2 of 3"; "decoder 1 of 1 · cross" where a stack has cross-attention."""
     place = place_of(experiment, name)
     count = len(experiment.encoder) if place.stack == "encoder" else len(experiment.layers)
     stack = Message(STACKS[place.stack], layer=place.layer + 1, count=count)
+    if all(other.kind == "self" for other in places(experiment) if other.stack == place.stack):
+        return stack
     return Message("{stack} · {kind}", stack=stack, kind=Message(KINDS[place.kind]))
 
 
@@ -59,6 +61,11 @@ def layer_label(experiment: Experiment, name: str) -> str:
     if any(other.stack != "layers" or other.kind != "self" for other in places(experiment)):
         return site_label(experiment, name)
     return _("layer {numbers}").format(numbers=place.layer + 1)
+
+
+def head_title(experiment: Experiment, name: str, head: int) -> str:
+    """A head as the window names it, both numbers counted from 1: "layer 3 · head 3"."""
+    return f"{layer_label(experiment, name)} · {_('head {head}').format(head=head + 1)}"
 
 
 def row_title(experiment: Experiment, name: str) -> str:

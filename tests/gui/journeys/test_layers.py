@@ -26,15 +26,15 @@ def block_tab(desk: Desk) -> BlockPanel:
 
 def test_keys_walk_through_the_layers_and_every_title_follows(make_desk: MakeDesk) -> None:
     desk = make_desk(Document(STACK, title="stack"))
-    assert desk.window.windowTitle() == "stack — layer 1 of 3 · self — attnviz"
+    assert desk.window.windowTitle() == "stack — layer 1 of 3 — attnviz"
     desk.press_key(Qt.Key.Key_PageUp)
     assert desk.store.document.site == "layers.0.self"
     for layer in (1, 2, 2):
         desk.press_key(Qt.Key.Key_PageDown)
         assert desk.store.document.site == f"layers.{layer}.self"
     desk.settle()
-    assert desk.window.windowTitle() == "stack — layer 3 of 3 · self — attnviz"
-    assert desk.find(QLabel, "stage_title").text().startswith("layer 3 of 3 · self · ")
+    assert desk.window.windowTitle() == "stack — layer 3 of 3 — attnviz"
+    assert desk.find(QLabel, "stage_title").text().startswith("layer 3 of 3 · ")
     desk.press_key(Qt.Key.Key_PageUp)
     assert desk.store.document.site == "layers.1.self"
 
@@ -44,7 +44,7 @@ def test_a_layer_is_copied_looked_at_and_taken_back(make_desk: MakeDesk) -> None
     assert desk.window.windowTitle() == "one — attnviz"
     desk.find(QPushButton, "copy_layer_button").click()
     desk.settle()
-    assert desk.window.windowTitle() == "one • — layer 2 of 2 · self — attnviz"
+    assert desk.window.windowTitle() == "one • — layer 2 of 2 — attnviz"
     assert block_tab(desk).diagram.stages[0] == "layer_input"
     desk.press_key(Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     desk.settle()

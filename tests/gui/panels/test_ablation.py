@@ -144,10 +144,33 @@ def test_several_heads_and_edits_by_hand_are_named(desk: Desk) -> None:
 
     desk.store.edit(both)
     panel = answered(desk)
-    assert panel.said.toPlainText().startswith("2 heads are off: 3·3, 4·1; 1 edit by hand")
+    assert (
+        panel.said.toPlainText()
+        .replace("\xa0", " ")
+        .startswith("2 heads are off; 1 edit by hand\n3·3 ×, 4·1 ×\n")
+    )
     panel.said.anchorClicked.emit(QUrl("reset"))
     assert len(off_heads(desk.store.experiment)) == 2
     assert "by hand" not in answered(desk).said.toPlainText()
+    panel.said.anchorClicked.emit(QUrl("one:2:layers.2.self"))
+    assert off_heads(desk.store.experiment) == (("layers.3.self", 0),)
+    assert "Layer 4 · head 1 is off" in answered(desk).said.toPlainText()
+
+
+def test_of_many_heads_that_are_off_the_first_are_named_and_all_in_the_hint(desk: Desk) -> None:
+    def many(experiment: Experiment) -> Experiment:
+        for site in ("layers.0.self", "layers.1.self"):
+            for head in range(4):
+                experiment = toggled(experiment, site, head)
+        return experiment
+
+    desk.store.edit(many)
+    panel = answered(desk)
+    said = panel.said.toPlainText().replace("\xa0", " ")
+    assert said.startswith("8 heads are off\n1·1 ×, 1·2 ×, 1·3 ×, 1·4 ×, 2·1 ×, 2·2 ×, …")
+    assert "1·1, 1·2, 1·3, 1·4, 2·1, 2·2, 2·3, 2·4" in panel.said.toolTip()
+    assert "Their outputs are zero; all that follows is computed again." in panel.said.toolTip()
+    assert panel.said.document().size().height() <= panel.height()
 
 
 def test_without_a_vocabulary_it_says_so(make_desk: MakeDesk) -> None:

@@ -220,7 +220,7 @@ def test_in_a_tall_place_data_flow_downwards_and_all_of_it_is_in_sight(qtbot: Qt
     assert {stage: rect(bench, stage) for stage in stages} == wide
 
 
-@pytest.mark.parametrize("size", [(320, 640), (336, 330)])
+@pytest.mark.parametrize("size", [(320, 640), (336, 330), (264, 620), (240, 700)])
 def test_a_narrow_place_shows_several_stages_below_one_another(qtbot: QtBot, size: tuple[int, int]) -> None:
     bench = make(qtbot)
     bench.panel.resize(*size)
@@ -231,6 +231,21 @@ def test_a_narrow_place_shows_several_stages_below_one_another(qtbot: QtBot, siz
     for box in map(diagram.box, diagram.stages):
         assert box.width() >= box.sizeHint().width()
     assert sum(QRectF(inside).contains(box) for box in tall.values()) >= 5
+
+
+def test_formulas_wrap_in_a_narrow_place_and_all_of_their_parts_are_in_sight(qtbot: QtBot) -> None:
+    bench = make(qtbot)
+    bench.panel.resize(264, 620)
+    for formula in bench.panel.formulas:
+        rects = [rect for _part, rect in formula.part_rects()]
+        assert "".join(part.text for part, _rect in formula.part_rects()) == formula.text()
+        assert all(QRectF(formula.rect()).adjusted(0, 0, 1, 1).contains(rect) for rect in rects)
+    assert len({rect.top() for _part, rect in bench.panel.formulas[2].part_rects()}) > 1
+    last, place = bench.panel.formulas[2].part_rects()[-1]
+    assert bench.panel.formulas[2].stage_at(place.center()) == last.stage == "ffn_output"
+    assert bench.panel.formulas[1].text().startswith("y = ")
+    bench.panel.resize(780, 160)
+    assert len({rect.top() for _part, rect in bench.panel.formulas[2].part_rects()}) == 1
 
 
 def test_another_layer_has_its_own_boxes(qtbot: QtBot) -> None:

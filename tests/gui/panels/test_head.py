@@ -29,7 +29,7 @@ def test_the_sentence_is_the_greatest_weight_of_the_row(desk: Desk) -> None:
     sentence.anchorClicked.emit(QUrl(f"key:{key}"))
     assert desk.store.document.view.locked == Cell("weights", 3, key, 1)
     assert 'href="query:3"' in sentence.toHtml() and f'href="key:{key}"' in sentence.toHtml()
-    assert desk.find(WholeLabel, "head_title").text() == "layer 2 of 2 · self · head 2"
+    assert desk.find(WholeLabel, "head_title").text() == "layer 2 of 2 · head 2"
 
 
 def test_the_buttons_switch_the_head_off_pin_and_explore(desk: Desk) -> None:

@@ -110,7 +110,7 @@ def test_a_long_title_takes_the_room_of_the_hint_and_keeps_its_end(stack_of_two)
     assert hint.isVisible()
     panel.resize(240, 400)
     QApplication.processEvents()
-    assert not hint.isVisible() and title.text() == "layer 2 of 2 · self · weights · head 1 of 1"
+    assert not hint.isVisible() and title.text() == "layer 2 of 2 · weights · head 1 of 1"
     assert title.width() >= title.fontMetrics().horizontalAdvance("weights · head 1 of 1")
     assert title.elide == Qt.TextElideMode.ElideLeft
 
@@ -376,7 +376,7 @@ MADE = Cell("residual_1", 3, 2, site="layers.0.self")
 def test_a_layers_input_leads_into_the_layer_before_and_back(stack_of_two) -> None:  # type: ignore[no-untyped-def]
     store, panel = stack_of_two
     assert text(panel).startswith("layer input[小沈阳, 2] = layers.0.self · residual 1[小沈阳, 2] = ")
-    assert word(panel, "inspector_title") == "layer 2 of 2 · self · layer input"
+    assert word(panel, "inspector_title") == "layer 2 of 2 · layer input"
     value = float(store.trace.site("layers.0.self")["residual_1"][3, 2])
     assert text(panel).replace("−", "-").endswith(f"{value:.6f}")
     click_link(panel, MADE)
@@ -384,7 +384,7 @@ def test_a_layers_input_leads_into_the_layer_before_and_back(stack_of_two) -> No
     assert (view.site, view.stage, view.query) == ("layers.0.self", "residual_1", 3)
     assert view.locked == Cell("residual_1", 3, 2), "the cell of the site that is looked at"
     assert text(panel).startswith("residual 1[小沈阳, 2] = e + attention output = ")
-    assert word(panel, "inspector_title") == "layer 1 of 2 · self · residual 1"
+    assert word(panel, "inspector_title") == "layer 1 of 2 · residual 1"
     crumb = panel.findChild(QToolButton, "inspector_crumb_0")
     assert crumb.text() == "layers.1.self · layer input ›"
     click_link(panel, Cell("attention_output", 3, 2))
@@ -415,7 +415,7 @@ def test_the_same_cell_of_another_layer_is_shown_when_that_is_looked_at(stack_of
     store.look(locked=Cell("scores", 2, 1))
     assert word(panel, "inspector_title").startswith("layer 2 of 2 ")
     store.look(site="layers.0.self")
-    assert word(panel, "inspector_title") == "layer 1 of 2 · self · scores · head 1 of 4"
+    assert word(panel, "inspector_title") == "layer 1 of 2 · scores · head 1 of 4"
     assert not panel.findChild(QToolButton, "inspector_back").isVisible()
 
 

@@ -324,6 +324,16 @@ def test_a_layout_of_before_the_tabs_were_merged_is_restored(desk: Desk, setting
     desk.qtbot.waitUntil(lambda: desk.window.panels["gradients"].is_seen)
 
 
+def test_tabs_and_more_stand_over_the_panels_also_after_learn(desk: Desk) -> None:
+    desk.go("learn")
+    desk.qtbot.wait(700)  # until Qt has hidden the bars that have one tab
+    desk.go("explore")
+    more = desk.find(QToolButton, "more_button")
+    desk.qtbot.waitUntil(more.isVisible)
+    bars = desk.window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+    assert [bar.isVisible() for bar in bars if bar.count() > 1] == [True, True]
+
+
 def test_one_panel_at_a_time_has_the_place_under_more(desk: Desk) -> None:
     docks, workspaces = desk.window.docks, desk.window.workspaces
     drawer = docks["inspector"]

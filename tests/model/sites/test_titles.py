@@ -36,14 +36,14 @@ def test_sites_are_named_by_layer_and_attention() -> None:
 def test_a_short_label_counts_the_layers_and_a_single_site_needs_none() -> None:
     both = load_preset("encoder-decoder").experiment
     assert [site_label(both, name) for name in site_names(both)] == [
-        "encoder 1 of 1 · self",
+        "encoder 1 of 1",
         "decoder 1 of 1 · self",
         "decoder 1 of 1 · cross",
     ]
     assert [row_title(both, name) for name in site_names(both)] == ["1", "1 · self", "1 · cross"]
     two = load_preset("decoder-only").experiment
     assert [row_title(two, name) for name in site_names(two)] == ["1", "2"]
-    assert label_among_several(two, "layers.1.self") == "layer 2 of 2 · self"
+    assert label_among_several(two, "layers.1.self") == "layer 2 of 2"
     one = load_preset("cross-attention").experiment
     assert site_label(one, "layers.0.cross") == "layer 1 of 1 · cross"
     assert label_among_several(one, "layers.0.cross") == ""

@@ -14,7 +14,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
-from attnviz.core.phrases import enumerated, named, sequenced
+from attnviz.core.phrases import enumerated, sequenced
 from attnviz.core.progress import Progress
 from attnviz.core.text import number, signed
 from attnviz.gui.live.answer import Answer, Outdated
@@ -22,7 +22,7 @@ from attnviz.gui.live.subject import Subject
 from attnviz.gui.live.trace import GUI_CORES
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
-from attnviz.gui.look.words import says
+from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.ablation.tokens import NextTokens
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
@@ -32,9 +32,10 @@ from attnviz.gui.widgets.linked_text import HEAD, LinkedText, head_link, head_of
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.by_hand import all_edits, take_all
+from attnviz.model.edit.edits import toggle_head
 from attnviz.model.edit.intact import off_heads, switch_all_on
 from attnviz.model.errors.titles import in_words
-from attnviz.model.sites.sites import place_of
+from attnviz.model.sites.sites import at, place_of, put
 from attnviz.model.sites.titles import layer_title, row_title, site_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -47,8 +48,10 @@ HEIGHT = 92
 USUAL_SCORE = "induction"
 """The score of the best head while the frames of the grid show none."""
 TITLE_PX, DELTA_PX = 14, 17
-SWITCH_ON, REPLACE, RESET = "on", "by", "reset"
-"""Addresses of the links that act."""
+SWITCH_ON, SWITCH_ONE_ON, REPLACE, RESET = "on", "one", "by", "reset"
+"""Addresses of the links that act; to that of one head its number and site are added."""
+MOST_LISTED = 6
+"""Heads that are off and named; the others are in the hint."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +193,10 @@ class AblationPanel(Panel):
     def _show(self) -> None:
         experiment = self.store.experiment
         self.said.set_body(self._said(experiment))
+        off = off_heads(experiment)
+        titles = (f"{row_title(experiment, site)}·{head + 1}" for site, head in off)
+        words = f"{enumerated(titles)}\n{self._replaced(len(off))}"
+        self.said.setToolTip(plain_tooltip(words) if len(off) > 1 else "")
         change, problem = self.answer.result, self.answer.problem
         of = None if self.answer.of is None else self.answer.of.subject.experiment
         if change is None or of is None:
@@ -225,15 +232,29 @@ class AblationPanel(Panel):
             parts.append(self._off(experiment, off))
             does.append((SWITCH_ON, ngettext("Switch it on", "Switch them on", len(off))))
             does.append((REPLACE, _("zero instead of mean") if by_mean else _("mean instead of zero")))
-            sentence = _("Its output is zero; all that follows is computed again.")
-            if by_mean:
-                sentence = _("Here its output is its mean over the positions; the maps below have zero.")
+            sentence = "" if len(off) > 1 else self._replaced(len(off))  # of several, the hint has it
         if edits:
             parts.append(ngettext("{n} edit by hand", "{n} edits by hand", len(edits)).format(n=len(edits)))
             does.append((RESET, _("Remove the edits by hand")))
         title = line(sequenced(parts), f"font-size: {TITLE_PX}px; font-weight: 600")
+        if len(off) > 1:
+            title += line(self._each_off(experiment, off))
         links = " &nbsp; ".join(link(address, text) for address, text in does)
-        return title + self._muted(sentence) + line(links)
+        return title + (self._muted(sentence) if sentence else "") + line(links)
+
+    def _replaced(self, n_off: int) -> str:
+        """The numbers in the place of the outputs of the heads that are off."""
+        if self.store.document.view.grid.replaced_by == "mean":
+            return ngettext(
+                "Here its output is its mean over the positions; the maps below have zero.",
+                "Here their outputs are their means over the positions; the maps below have zero.",
+                n_off,
+            )
+        return ngettext(
+            "Its output is zero; all that follows is computed again.",
+            "Their outputs are zero; all that follows is computed again.",
+            n_off,
+        )
 
     def _muted(self, text: str) -> str:
         return line(escape(text), f"color: {self.theme.muted}")
@@ -246,9 +267,16 @@ class AblationPanel(Panel):
             )
             title = f"{layer} · {self.store.head_names.title(experiment, site, head)}"
             return _("{head} is off").format(head=head_link(site, head, title))
-        heads = enumerated(self._head(experiment, *one) for one in off)
         said = ngettext("{n} head is off", "{n} heads are off", len(off)).format(n=len(off))
-        return named(escape(said), heads)
+        return escape(said)
+
+    def _each_off(self, experiment: Experiment, off: tuple[tuple[str, int], ...]) -> str:
+        """The heads that are off, each with a link that switches it on."""
+        heads = [
+            f"{self._head(experiment, site, head)}&nbsp;{link(f'{SWITCH_ONE_ON}:{head}:{site}', '×')}"
+            for site, head in off[:MOST_LISTED]
+        ]
+        return enumerated([*heads, "…"] if len(off) > MOST_LISTED else heads)
 
     def _of_loss(self, change: Change, why: str) -> str:
         if change.losses is None:
@@ -306,9 +334,14 @@ class AblationPanel(Panel):
             REPLACE: lambda: self.store.look(
                 grid=replace(grid, replaced_by="zero" if grid.replaced_by == "mean" else "mean")
             ),
+            SWITCH_ONE_ON: lambda: self._switch_on(address),
             HEAD: lambda: self._go(address),
         }
         acts[kind]()
+
+    def _switch_on(self, address: str) -> None:
+        site, head = head_of(address)
+        self.store.edit(lambda experiment: put(experiment, toggle_head(at(experiment, site), head)))
 
     def _go(self, address: str) -> None:
         site, head = head_of(address)

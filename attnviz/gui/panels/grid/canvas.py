@@ -82,6 +82,7 @@ class GridCanvas(Canvas):
         self._names = ("", "")
         self._pictures: dict[Place, Drawn] = {}
         self._scores: Mapping[Place, float] = {}
+        self._struck: Mapping[Place, float] = {}
         self._has_numbers = False
         self._orders: Orders = {}
         self._off: frozenset[Place] = frozenset()
@@ -105,6 +106,11 @@ class GridCanvas(Canvas):
     def scores(self) -> Mapping[Place, float]:
         """The scores of the framed tiles."""
         return self._scores
+
+    @property
+    def struck(self) -> Mapping[Place, float]:
+        """The scores that are struck out, of heads that are off."""
+        return self._struck
 
     def set_shape(self, blocks: Sequence[Block], titles: Sequence[str], names: tuple[str, str]) -> None:
         """Show other groups; `titles` name them, `names` the axes of layers and heads."""
@@ -131,6 +137,12 @@ class GridCanvas(Canvas):
     def largest_score(self) -> float:
         """The magnitude that has a full frame; 0 without scores."""
         return max(map(abs, self._scores.values()), default=0.0)
+
+    def set_struck(self, scores: Mapping[Place, float]) -> None:
+        """Show these scores of heads that are off struck out: they do not count."""
+        if scores != self._struck:
+            self._struck = scores
+            self.update()
 
     def set_scores(self, scores: Mapping[Place, float], *, has_numbers: bool = False) -> None:
         """Frame the tiles by their scores, of which the sign is the colour; the largest has a full frame.
@@ -314,7 +326,7 @@ class GridCanvas(Canvas):
                 painter.drawRect(self.tile_rect(place).adjusted(-outset, -outset, outset, outset))
 
     def _paint_scores(self, painter: QPainter) -> None:
-        """The score of each head at the upper right of its tile; a head that is off says so instead."""
+        """The score of each head at the upper right of its tile; a head that is off says so above its own."""
         if not self._layout.beside:
             return
         painter.setFont(ui_font(_TEXT_PX))
@@ -329,6 +341,13 @@ class GridCanvas(Canvas):
             room = QRectF(left, box.top() - 1, self._layout.beside, 14)
             text = _("off") if is_off else number(score, 2)
             painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+            if is_off and place in self._struck:
+                struck = ui_font(_TEXT_PX)
+                struck.setStrikeOut(True)
+                painter.setFont(struck)
+                below, text = room.translated(0, room.height()), number(self._struck[place], 2)
+                painter.drawText(below, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
+                painter.setFont(ui_font(_TEXT_PX))
 
     def _outline(self, painter: QPainter, place: Place, color: str, width: float, outset: float) -> None:
         pen = QPen(QColor(color), width)

@@ -301,6 +301,8 @@ class GridPanel(Panel):
         matching = self._matching()
         scores = self._scores_of_frames(matching)
         self.canvas.set_scores(scores, has_numbers=bool(scores) and not matching)
+        is_plain = not matching and not self.controls.sought
+        self.canvas.set_struck(self._scores(are_off=True) if is_plain else {})
         most = self.canvas.largest_score
         is_scaled = bool(most) and not matching
         self._scale.setText(_("full frame: {score}").format(score=number(most, 3)) if is_scaled else "")
@@ -318,12 +320,12 @@ class GridPanel(Panel):
             return self._supports()
         return self._scores()
 
-    def _scores(self) -> dict[Place, float]:
-        """The shown score of each head that has one."""
+    def _scores(self, *, are_off: bool = False) -> dict[Place, float]:
+        """The shown score of each head that has one and is on, or `are_off`."""
         view = self.store.document.view
         if not shows_scores(view):
             return {}
-        facts = {place: of for place, of in self._tiles.facts.items() if place not in self.heads.off}
+        facts = {place: of for place, of in self._tiles.facts.items() if (place in self.heads.off) == are_off}
         scores = {place: of.scores[view.grid.frames] for place, of in facts.items()}
         return {place: score for place, score in scores.items() if not math.isnan(score)}
 

@@ -41,7 +41,7 @@ ARROW = 18
 
 
 class SiteChooser(QWidget):
-    """`‹ layer 2 of 3 · self ›`; `alike` says whether edits apply to all layers, and stands elsewhere.
+    """`‹ layer 2 of 3 ›`; `alike` says whether edits apply to all layers, and stands elsewhere.
 
     Both are hidden for a single attention.
     """
@@ -309,7 +309,8 @@ class HeadsPanel(Panel):
                 picture.set_values(values, site.is_signed(stage), hidden, range_id, ends, transposed, shape)
                 named = self._named(site, row.axes[0], head)
                 picture.set_short(named or _("head {head}").format(head=head + 1))
-                picture.set_caption(self._caption(site, row.axes[0], head, named))
+                caption = self._caption(site, row.axes[0], head, named)
+                picture.set_caption(caption, self._of_group(site, row.axes[0], head))
         self._select(site)
         self._light(site)
 
@@ -326,6 +327,15 @@ class HeadsPanel(Panel):
             return _("head {head}").format(head=head + 1)
         shared = head // heads.group_size + 1
         return _("head {head} · KV {shared}").format(head=head + 1, shared=shared)
+
+    @staticmethod
+    def _of_group(site: SiteTrace, axis: str, head: int) -> str:
+        """The key/value head that a query head shares with others; empty for one of its own."""
+        heads = site.experiment.heads
+        if axis == "kv_head" or heads.n_kv_heads == heads.n_heads:
+            return ""
+        says = _("Head {head} reads the keys and values of KV head {shared}, which serves {n} heads")
+        return says.format(head=head + 1, shared=head // heads.group_size + 1, n=heads.group_size)
 
     def _named(self, site: SiteTrace, axis: str, head: int) -> str:
         """The name of a query head; empty without one."""

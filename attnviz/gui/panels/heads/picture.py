@@ -37,6 +37,7 @@ class HeadPicture(Thumbnail):
         super().__init__(side)
         self._look: tuple[str, str, str] = ("", "", "")
         self._note = self._short = ""
+        self._further = ""
         self._text, self._below = LEAST_TEXT, 2
 
     @property
@@ -74,10 +75,11 @@ class HeadPicture(Thumbnail):
 
     def set_caption(self, text: str, tooltip: str = "") -> None:
         super().set_caption(text, tooltip)
+        self._further = tooltip
         self._describe()  # another caption takes its own tooltip as the description
 
     def _describe(self) -> None:
-        said = " ".join(part for part in (self.look, self._note) if part)
+        said = " ".join(part for part in (self.look, self._note, self._further) if part)
         if said != self.accessibleDescription():
             self.setAccessibleDescription(said)
 
@@ -92,7 +94,7 @@ class HeadPicture(Thumbnail):
     def event(self, event: QEvent) -> bool:
         """Say in the tooltip what is painted, and what has no room."""
         if event.type() == QEvent.Type.ToolTip:
-            said = (self._caption, self.look, self._note)
+            said = (self._caption, self.look, self._note, self._further)
             self.setToolTip(plain_tooltip(" · ".join(part for part in said if part)))
         return super().event(event)
 

@@ -510,16 +510,21 @@ class ArcsView(Control):
         y = self.height() - FOOT + 4
         painter.setFont(ui_font(TEXT_PX))
         painter.setPen(QColor(self._theme.muted))
-        left, right = QRectF(6, y, self.width() * 0.6, 18), self.width() - PAD
+        right, top = self.width() - PAD, number(self._ends(content)[1]) if content.rows else ""
+        width = QFontMetricsF(number_font(SMALL_PX)).horizontalAdvance(top)
         if content.is_first_off:
+            taken = width + _STRIP.width() + 32 if content.rows else 0.0
+            left = QRectF(6, y, max(0.0, right - 6 - taken), 18)
             share = number(float(self._weights[:, 0].mean()))
-            said = _("without the first token, whose share is {share}").format(share=share)
+            whole = _("without the first token, whose share is {share}").format(share=share)
+            metrics = QFontMetricsF(painter.font())
+            has_room = metrics.horizontalAdvance(whole) <= left.width()
+            said = whole if has_room else _("first token: {share}").format(share=share)
+            said = metrics.elidedText(said, Qt.TextElideMode.ElideRight, left.width())
             painter.drawText(left, Qt.AlignmentFlag.AlignVCenter, said)
         if not content.rows:
             return
         painter.setFont(number_font(SMALL_PX))
-        top = number(self._ends(content)[1])
-        width = QFontMetricsF(painter.font()).horizontalAdvance(top)
         painter.drawText(QRectF(right - width, y, width, 18), Qt.AlignmentFlag.AlignVCenter, top)
         strip = QRectF(right - width - 6 - _STRIP.width(), y + 5, _STRIP.width(), _STRIP.height())
         colors = cell_colors("sequential", self._theme)

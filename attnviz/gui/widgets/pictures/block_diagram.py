@@ -19,6 +19,9 @@ from attnviz.gui.widgets.pictures.block_layout import LANE_GAP, NODE, SUMS, TOP,
 LOWEST, HIGHEST = 24, 52
 """Least and greatest height of a box; the available height decides between them."""
 
+NAMED = 46
+"""Least width beside a picture for a name that ends in dots; the tooltip has all of it."""
+
 LITTLE = 1 / 3
 """Share of the diagram: a room that shows less turns it if it shows more downwards."""
 
@@ -38,6 +41,7 @@ class StageBox(Thumbnail):
     def __init__(self, stage: str, hue: str, parent: QWidget) -> None:
         super().__init__(LOWEST - 2 * PADDING, parent)
         self._hue, self._shape_text = hue, ""
+        self._most_beside = math.inf
         self.setObjectName(f"block_{stage}")
         self.setProperty("stage", stage)
 
@@ -46,6 +50,10 @@ class StageBox(Thumbnail):
         if text != self._shape_text:
             self._shape_text = text
             self.update()
+
+    def set_most_beside(self, width: float) -> None:
+        """Limit the pixels beside the picture; a longer name ends in dots."""
+        self._most_beside = width
 
     def set_height(self, height: int) -> None:
         """Another height; the picture grows with it, after the next `set_values` with more cells."""
@@ -59,7 +67,7 @@ class StageBox(Thumbnail):
         """Pixels beside the picture."""
         title = QFontMetricsF(self._title_font(bold=True)).horizontalAdvance(self._caption)
         shape = QFontMetricsF(number_font(_SHAPE_PX)).horizontalAdvance(self._shape_text)
-        return STRIP + 4 * PADDING + math.ceil(max(title, shape))
+        return int(min(STRIP + 4 * PADDING + math.ceil(max(title, shape)), self._most_beside))
 
     def picture_rect(self) -> QRectF:
         """The square at the left."""
@@ -110,10 +118,12 @@ class StageBox(Thumbnail):
         is_marked = self.isChecked() or self._is_pointed
         painter.setFont(title)
         painter.setPen(QColor(self._theme.accent if is_marked else self._theme.ink))
-        painter.drawText(QPointF(x, top + above.ascent()), self._caption)
+        room, dots = self.width() - x - PADDING, Qt.TextElideMode.ElideRight
+        painter.drawText(QPointF(x, top + above.ascent()), above.elidedText(self._caption, dots, room))
         painter.setFont(shape)
         painter.setPen(QColor(self._theme.muted))
-        painter.drawText(QPointF(x, top + above.height() + below.ascent()), self._shape_text)
+        shape_text = below.elidedText(self._shape_text, dots, room)
+        painter.drawText(QPointF(x, top + above.height() + below.ascent()), shape_text)
 
     @staticmethod
     def _title_font(bold: bool) -> QFont:
@@ -248,14 +258,20 @@ class BlockDiagram(QWidget):
     def _turned_height(self, placed: dict[str, block_layout.Slot]) -> int | None:
         """Height of the boxes where data flow downwards; None where they flow to the right."""
         room = self._room
+        for stage in placed:
+            self._all[stage].set_most_beside(math.inf)
         beside = {stage: float(self._all[stage].width_beside()) for stage in placed}
-        lanes = _widest(placed, beside)
+        whole = _widest(placed, beside)
+        pictures = len(whole) * (LOWEST + LANE_GAP - 2 * PADDING)
+        lanes = _narrowed(whole, room.width() - TOP - pictures)
         across = (room.width() - TOP - sum(lanes.values())) / len(lanes) - LANE_GAP + 2 * PADDING
         rightwards = {stage: LOWEST - 2 * PADDING + width for stage, width in beside.items()}
         seen = room.width() / block_layout.length(placed, rightwards)
         is_little = seen < LITTLE and seen < room.height() / _turned_length(placed, LOWEST)
-        if not (room.height() > room.width() or is_little) or across < LOWEST:
+        if not (room.height() > room.width() or is_little) or min(filter(None, lanes.values())) < NAMED:
             return None
+        for stage, slot in placed.items():
+            self._all[stage].set_most_beside(lanes[slot.lane])
         fitting = range(int(min(HIGHEST, across)), LOWEST, -1)
         return next((size for size in fitting if _turned_length(placed, size) <= room.height()), LOWEST)
 
@@ -350,6 +366,15 @@ def _widest(placed: dict[str, block_layout.Slot], widths: dict[str, float]) -> d
     for stage, slot in placed.items():
         widest[slot.lane] = max(widest[slot.lane], widths[stage])
     return widest
+
+
+def _narrowed(widths: dict[int, float], room: float) -> dict[int, float]:
+    """Widths whose sum fits: the largest ones are reduced to the same width."""
+    narrowed: dict[int, float] = {}
+    for lane in sorted(widths, key=widths.__getitem__):
+        share = (room - sum(narrowed.values())) / (len(widths) - len(narrowed))
+        narrowed[lane] = min(widths[lane], float(int(max(share, 0.0))))
+    return narrowed
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

@@ -92,6 +92,19 @@ def test_the_first_rows_of_the_next_token_are_those_around_the_chosen_one(qtbot:
     qtbot.waitUntil(lambda: rows.visibleRegion().contains(middle), timeout=500)
 
 
+def test_the_list_of_next_tokens_begins_with_a_whole_row(qtbot: QtBot) -> None:
+    bench = PanelBench(qtbot, NextPanel, load_preset("stories-name"), 400, 200)
+    give(bench)
+    rows = bench.find(NextRows, "decode_next")
+    qtbot.waitUntil(lambda: rows.rows and rows.height() > 200)
+    (chosen,) = (place for place, row in enumerate(rows.rows) if row.is_chosen)
+    assert chosen == 0
+    bar = bench.panel._scroll.verticalScrollBar()
+    bar.setValue(int(rows.row_rect(0).height() / 2))
+    bench.panel.show_step()
+    qtbot.waitUntil(lambda: bar.value() == 0)
+
+
 EMPTY = (
     (DecodingRoom, "decode_empty"),
     (DecodingRoom, "decode_next_empty"),

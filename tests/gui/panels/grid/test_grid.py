@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from desk import Desk, MakeDesk, color_in, count_color, picture
 from first_layer import change
-from PySide6.QtCore import QPointF, Qt, QUrl
+from PySide6.QtCore import QPointF, QRectF, Qt, QUrl
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel
@@ -120,10 +120,27 @@ def test_a_head_that_is_switched_off_is_struck_and_named_so(make_desk: MakeDesk)
     assert count_color(image, desk.theme.muted, off) > before + off.width() / 2
     assert count_color(image, desk.theme.muted, on) == before
     desk.hover(panel.canvas, off.center())
-    desk.qtbot.waitUntil(lambda: said(desk).startswith("layer 2 of 2 · self · head 2 · switched off · "))
+    desk.qtbot.waitUntil(lambda: said(desk).startswith("layer 2 of 2 · head 2 · switched off · "))
     desk.store.edit_attention(edits.toggle_head, 1)
     desk.settle()
     assert count_color(picture(panel.canvas), desk.theme.muted, off) == before
+
+
+def test_the_score_of_a_head_that_is_off_is_struck_out_under_the_word(make_desk: MakeDesk) -> None:
+    desk = make_desk("decoder-only")
+    desk.store.look(site="layers.1.self", grid=HeadGrid(frames="first"))
+    panel, place = panel_of(desk), (0, 1, 1)
+    desk.qtbot.waitUntil(lambda: place in panel.canvas.scores)
+    before, shown = panel.canvas.scores[place], dict(panel.canvas.scores)
+    box = panel.canvas.grid.rect(*place)
+    below = QRectF(box.right() + 5, box.top() + 14, panel.canvas.grid.beside - 4, 13)
+    assert count_color(picture(panel.canvas), desk.theme.muted, below) == 0
+    desk.store.edit_attention(edits.toggle_head, 1)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: place not in panel.canvas.scores)
+    assert panel.canvas.struck == {place: before}
+    assert panel.canvas.scores == {at: score for at, score in shown.items() if at != place}
+    assert count_color(picture(panel.canvas), desk.theme.muted, below) > 10
 
 
 def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) -> None:
@@ -135,7 +152,7 @@ def test_hover_names_the_head_and_the_key_with_most_weight(make_desk: MakeDesk) 
     key = int(np.argmax(weights.mean(axis=0)))
     token = desk.store.experiment.tokens[key]
     expected = f"attends most to “{token}”: {weights.mean(axis=0)[key]:.3f} on average"
-    desk.qtbot.waitUntil(lambda: said(desk).startswith(f"layer 2 of 2 · self · head 1 · {expected}"))
+    desk.qtbot.waitUntil(lambda: said(desk).startswith(f"layer 2 of 2 · head 1 · {expected}"))
 
 
 def test_arrows_walk_and_enter_chooses(make_desk: MakeDesk) -> None:
@@ -196,12 +213,10 @@ def test_a_score_names_its_best_heads_and_stands_first_where_a_head_is_hovered(m
         head_2 - 1,
     )
     desk.hover(panel.canvas, panel.canvas.grid.rect(0, layer - 1, head - 1).center())
-    wait_for(
-        desk, f"layer {layer} of 4 · self · head {head} · induction {number(score, 2)} · attends most to "
-    )
+    wait_for(desk, f"layer {layer} of 4 · head {head} · induction {number(score, 2)} · attends most to ")
     assert said(desk).count("induction") == 1
     desk.choose("grid_score", "none")
-    wait_for(desk, f"layer {layer} of 4 · self · head {head} · attends most to ")
+    wait_for(desk, f"layer {layer} of 4 · head {head} · attends most to ")
 
 
 def test_an_edit_measures_the_heads_only_where_the_frames_show_it(make_desk: MakeDesk) -> None:
@@ -276,7 +291,7 @@ def test_heads_stand_by_their_score_within_each_layer(make_desk: MakeDesk) -> No
     assert moved and picture(canvas) != image
     best = int(scores["layers.1.self"].argmax())
     desk.hover(canvas, by_number[0, 1, 0].center())
-    assert said(desk).startswith(f"layer 2 of 4 · self · head {best + 1} ·")
+    assert said(desk).startswith(f"layer 2 of 4 · head {best + 1} ·")
     desk.click(canvas, by_number[0, 1, 0].center())
     assert (desk.store.document.site, desk.store.document.view.head) == ("layers.1.self", best)
     canvas.setFocus(Qt.FocusReason.TabFocusReason)

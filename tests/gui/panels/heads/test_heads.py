@@ -37,7 +37,10 @@ def test_captions_say_which_key_value_head_is_shared(bench: PanelBench[HeadsPane
     assert [t.caption for t in shown(bench)] == [
         f"head {head} · KV {1 + (head - 1) // 4}" for head in range(1, 9)
     ]
+    shares = "Head 5 reads the keys and values of KV head 2, which serves 4 heads"
+    assert shares in shown(bench)[4].accessibleDescription()
     bench.store.edit_attention(set_heads, n_kv_heads=8)
+    assert "KV" not in shown(bench)[4].accessibleDescription()
     assert [t.caption for t in shown(bench)] == [f"head {head}" for head in range(1, 9)]
     bench.store.edit_attention(set_heads, n_heads=3)
     assert len(shown(bench)) == 3

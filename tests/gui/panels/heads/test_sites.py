@@ -32,7 +32,7 @@ def test_a_site_is_chosen_from_the_list_or_stepped_to(qtbot: QtBot) -> None:
     bench = make(qtbot, Document(STACK))
     combo = bench.find(Combo, "site_combo")
     labels = [combo.itemText(i) for i in range(combo.count())]
-    assert labels == [f"layer {i} of 3 · self" for i in (1, 2, 3)]
+    assert labels == [f"layer {i} of 3" for i in (1, 2, 3)]
     before, after = bench.find(QToolButton, "site_before"), bench.find(QToolButton, "site_after")
     assert not before.isEnabled()
     combo.changed.emit("layers.1.self")
@@ -50,8 +50,8 @@ def test_encoder_and_decoder_are_told_apart(qtbot: QtBot) -> None:
     bench = make(qtbot, Document(both))
     combo = bench.find(Combo, "site_combo")
     assert [combo.itemText(i) for i in range(combo.count())] == [
-        "encoder 1 of 2 · self",
-        "encoder 2 of 2 · self",
+        "encoder 1 of 2",
+        "encoder 2 of 2",
         "decoder 1 of 1 · self",
         "decoder 1 of 1 · cross",
     ]

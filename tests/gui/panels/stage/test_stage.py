@@ -196,7 +196,7 @@ def test_the_title_names_the_layer_where_there_are_several(qtbot: QtBot) -> None
     stack = set_n_layers(load_preset("fluffy-blue-creature").experiment, 2)
     bench = PanelBench(qtbot, StageViewPanel, Document(stack), 720, 420)
     bench.store.look(stage="weights", site="layers.1.self")
-    assert "layer 2 of 2 · self · weights · head 1 of 4" in bench.find(QLabel, "stage_title").toolTip()
+    assert "layer 2 of 2 · weights · head 1 of 4" in bench.find(QLabel, "stage_title").toolTip()
 
 
 def test_a_stroke_and_a_bar_change_the_layer_that_is_looked_at(qtbot: QtBot) -> None:

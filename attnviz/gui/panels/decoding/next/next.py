@@ -104,9 +104,17 @@ class NextPanel(DecodingPart):
 
     @Slot()
     def _bring_into_sight(self) -> None:
-        """Scroll to the token that is chosen."""
+        """Scroll to the token that is chosen; the first row in sight is whole."""
+        if not self._rows.rows:
+            return
         chosen = next((place for place, row in enumerate(self._rows.rows) if row.is_chosen), 0)
-        self._scroll.ensureVisible(0, int(self._rows.row_rect(chosen).center().y()), 0, 20)
+        bar, height = self._scroll.verticalScrollBar(), self._scroll.viewport().height()
+        tops = [int(self._rows.row_rect(place).top()) for place in range(chosen + 1)]
+        least = int(self._rows.row_rect(chosen).bottom()) - height
+        if least <= bar.value() <= tops[-1]:
+            bar.setValue(max(top for top in (0, *tops) if top <= bar.value()))
+        if not least <= bar.value() <= tops[-1]:
+            bar.setValue(next((top for top in (0, *tops) if top >= least), tops[-1]))
 
     def _likeliest(self, decoded: Decoded) -> list[NextRow]:
         """The rows of the present step; the line below says the rest, or why no rows exist."""
