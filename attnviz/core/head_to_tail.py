@@ -35,6 +35,8 @@ PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LAST = 4
 """Weight of the last part against each other one, where the side of the result's label is chosen."""
 _FACTORS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+SAID = 12.0
+"""Height of the line at the top of a lens that says its factor."""
 _LEAST_IN_LENS = 3.0
 """Least size of the rest of the sum in a lens: what is smaller there has none."""
 
@@ -54,26 +56,29 @@ class Frame:
 
 @dataclass(frozen=True)
 class Lens:
-    """A box in which the end of the sum is `factor` times as large as around it, the same for all parts."""
+    """A box in which the end of the sum is `factor` times as large as around it, the same for all parts.
+
+    Its uppermost `SAID` are free for a line of text.
+    """
 
     box: Box
     factor: int
     around: Frame
 
     def frame(self, tips: Points) -> Frame:
-        """The frame within the box whose middle is that of the small steps."""
+        """The frame that has the middle of the small steps in the middle below the line of text."""
         rest = tips[rest_from(self.around.at(tips)) :]
         scale = self.around.scale * self.factor
         x, y = (rest.min(axis=0) + rest.max(axis=0)) / 2
         left, top, right, end = self.box
-        return Frame(scale, (left + right) / 2 - x * scale, (top + end) / 2 + y * scale)
+        return Frame(scale, (left + right) / 2 - x * scale, (top + SAID + end) / 2 + y * scale)
 
     def magnified(self, tips: Points) -> Box:
         """The box around the end of the sum that the lens magnifies; at least as large as a spot."""
         rest = tips[rest_from(self.around.at(tips)) :]
         x, y = self.around.at((rest.min(axis=0) + rest.max(axis=0)) / 2).tolist()
         left, top, right, end = self.box
-        wide, high = (max(4.0, size / self.factor / 2) for size in (right - left, end - top))
+        wide, high = (max(4.0, size / self.factor / 2) for size in (right - left, end - top - SAID))
         return x - wide, y - high, x + wide, y + high
 
 
@@ -221,7 +226,7 @@ def _factor(frame: Frame, tips: Points, size: tuple[float, float]) -> int:
     places = frame.at(tips)
     rest = places[rest_from(places) :]
     reach = float((rest.max(axis=0) - rest.min(axis=0)).max())
-    fitting = [one for one in _FACTORS if one * reach <= 0.6 * min(size)]
+    fitting = [one for one in _FACTORS if one * reach <= 0.6 * min(size[0], size[1] - SAID)]
     factor = fitting[-1] if fitting else 0
     return factor if factor * reach >= _LEAST_IN_LENS else 0
 

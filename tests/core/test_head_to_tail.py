@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from attnviz.core.head_to_tail import PARTS, SHORT, HeadToTail, head_to_tail, rest_from
+from attnviz.core.head_to_tail import PARTS, SAID, SHORT, HeadToTail, head_to_tail, rest_from
 from attnviz.core.label_places import Label, contains, label_places, overlaps
 
 VALUES = np.array([[2.0, 1.0], [-1.0, 2.0], [0.1, 0.1], [0.3, -0.2]])
@@ -50,7 +50,8 @@ def test_a_lens_enlarges_small_steps_and_covers_no_arrow() -> None:
     assert np.allclose(np.diff(large, axis=0), shown.lens.factor * np.diff(small, axis=0))
     assert len(small) == 3 and np.hypot(*(small - small[-1]).T).max() < SHORT
     left, top, right, end = shown.lens.box
-    assert (large > (left, top)).all() and (large < (right, end)).all()
+    assert (large > (left, top + SAID)).all(), "the line of text is free"
+    assert (large < (right, end)).all()
     assert contains(shown.room, shown.lens.box)
     assert not any(left < x < right and top < y < end for x, y in (*shown.values, *shown.ends))
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.head_to_tail import HeadToTail, head_to_tail, rest_from
+from attnviz.core.head_to_tail import SAID, HeadToTail, head_to_tail, rest_from
 from attnviz.core.label_places import AWAY, Box
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import elide, isolated, number, visible
@@ -416,10 +416,11 @@ def _draw_lens(axes: Any, shown: SumFigure, shift: Points, hues: _Hues) -> None:
     box = FancyBboxPatch((left, top), right - left, end - top, boxstyle="round,pad=0,rounding_size=3")
     box.set(facecolor=shades.panel, edgecolor=shades.hatch, linewidth=0.6, zorder=6)
     axes.add_patch(box)
+    seen = Rectangle((left, top + SAID), right - left, end - top - SAID, transform=axes.transData)
     large = lens.frame(tips).at(tips) + shift
     for key, start, tip in _steps(large, shown.sum.order(shown.part)):
-        _arrow(axes, start, tip, hues.step(key), 1.4, order=7, clip=box)
-    _arrow(axes, large[0], large[-1], shades.ink, 1.4, order=8, clip=box)
+        _arrow(axes, start, tip, hues.step(key), 1.4, order=7, clip=seen)
+    _arrow(axes, large[0], large[-1], shades.ink, 1.4, order=8, clip=seen)
     said = cut(_("the tip, × {factor}").format(factor=lens.factor), text_font(NOTE), right - left - 8)
     axes.text(left + 4, top + 9, said, font=text_font(NOTE), color=shades.muted, parse_math=False, zorder=9)
 

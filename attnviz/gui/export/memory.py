@@ -1,4 +1,4 @@
-"""What the export dialog remembers from one file to the next."""
+"""The choices of the export dialog that it remembers from one file to the next."""
 
 from __future__ import annotations
 
