@@ -446,8 +446,14 @@ def _draw_labels(axes: Any, shown: SumFigure, end: Points, shift: Points, shades
 
 
 def _label(axes: Any, text: str, box: Box, shift: Points, font: Any, color: str) -> None:
-    at = box[0] + shift[0], box[3] + shift[1] - 2
-    axes.text(*at, text, font=font, color=color, parse_math=False, zorder=10)
+    """A text on a plate through which the small values below it are pale, but no arrow is."""
+    from matplotlib.patches import Rectangle
+
+    left, top, right, end = np.add(box, (*shift, *shift)).tolist()
+    plate = Rectangle((left, top), right - left, end - top, linewidth=0, alpha=0.7, zorder=1.5)
+    plate.set_facecolor(axes.figure.get_facecolor())
+    axes.add_patch(plate)
+    axes.text(left, end - 2, text, font=font, color=color, parse_math=False, zorder=10)
 
 
 def _draw_list(axes: Any, shown: SumFigure, shades: Shades) -> None:
