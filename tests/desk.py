@@ -201,7 +201,7 @@ class Desk:
 
 
 def _place(dock: QDockWidget) -> tuple[bool, bool, tuple[int, ...]]:
-    """Where a dock is: whether it is open, and whether it floats; the place that it has while it is open.
+    """Whether a dock is open, whether it floats, and its place while it is open.
 
     The saved state of a window holds more: the least size of a dock that is closed, which follows the theme.
     """
