@@ -201,7 +201,7 @@ class Desk:
 
 
 def _place(dock: QDockWidget) -> tuple[bool, bool, tuple[int, ...]]:
-    """The state of a dock: whether it is open, whether it floats, and its place while it is open.
+    """State of a dock: open or not, floating or not, and its place while it is open.
 
     The saved state of a window holds more: the least size of a dock that is closed, which follows the theme.
     """
