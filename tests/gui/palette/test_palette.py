@@ -58,7 +58,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
         ("dark mode", "action:dark"),
         ("bigger text", "action:scale_up"),
         ("export svg", "action:export_figure"),
-        ("gif", "action:export_sequence"),
+        ("gif", "export:generation"),
         ("latex table", "action:export_numbers"),
         ("checkpoint", "action:import_model"),
         ("prompt", "panel:tokens"),
