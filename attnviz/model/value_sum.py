@@ -6,12 +6,14 @@ others pull its vector. The window, the figures and the animation share this sum
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from attnviz.core.head_measures import entropy_bits
 from attnviz.core.planes import kept_share, pair_plane, principal_plane
 from attnviz.model.stages import as_read
 from attnviz.model.trace import SiteTrace
@@ -109,20 +111,51 @@ class ValueSum:
         return len(self.weights) <= FEW
 
     @cached_property
+    def lengths(self) -> Floats:
+        """The length of each value, (keys,)."""
+        return np.linalg.norm(self.values, axis=1)
+
+    def vector(self, part: float = 1.0) -> Floats:
+        """The sum at `part`, (d_v,); the last one is that of the trace."""
+        return self.result if part == 1.0 or self.is_off else self.tips(part)[-1]
+
+    def length(self, part: float = 1.0) -> float:
+        """The length of that sum."""
+        return float(np.linalg.norm(self.vector(part)))
+
+    def rest(self, shown: Sequence[int], part: float = 1.0) -> tuple[int, float]:
+        """The number of the visible keys that are not among `shown`, and the sum of their weights."""
+        others = ~self.hidden
+        others[list(shown)] = False
+        return int(others.sum()), float(self.mixed(part)[others].sum())
+
+    @cached_property
+    def entropy(self) -> float:
+        """Entropy of the weights in bits; NaN where they are no shares."""
+        return float(entropy_bits(self.weights[None])[0])
+
+    @cached_property
+    def through(self) -> tuple[int, int] | None:
+        """The keys whose values span the plane; None where it is that of all values."""
+        if self.has_few or self.strongest < 0:
+            return None
+        if self.own >= 0:
+            return self.own, self.strongest
+        others = np.where(self.hidden, -1.0, np.abs(self.weights))
+        others[self.strongest] = -1.0
+        return int(others.argmax()), self.strongest
+
+    @cached_property
     def plane(self) -> Floats:
         """An orthonormal basis (d_v, 2) of the plane in which the sum is drawn.
 
         Of at most `FEW` values, the one that keeps most of their squared length; of more, that through the
         strongest value, which points to the right, and the query's own, or the next strongest one.
         """
-        if self.has_few or self.strongest < 0:
+        if self.through is None:
             return principal_plane(self.values)
-        second = self.own
-        if second < 0:
-            others = np.where(self.hidden, -1.0, np.abs(self.weights))
-            others[self.strongest] = -1.0
-            second = int(others.argmax())
-        return pair_plane(self.values[self.strongest], self.values[second])
+        second, first = self.through
+        return pair_plane(self.values[first], self.values[second])
 
     @cached_property
     def share(self) -> float:

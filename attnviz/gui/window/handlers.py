@@ -465,6 +465,7 @@ class Handlers(QObject):
         if self._workspaces.enlarged:
             self._store.play(Watch(ENLARGED, is_seen=True))
         else:
+            self._workspaces.set_opening(False)
             self._workspaces.show_panel("text")
 
     # --- export, help
