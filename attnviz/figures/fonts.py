@@ -18,7 +18,7 @@ SYMBOLS = "DejaVu Sans"
 """Ships with matplotlib; the last fallback before the fonts of the system."""
 
 PLACEHOLDERS = "Last Resort"
-"""Fonts whose names begin so draw a box for every character there is; matplotlib ships one."""
+"""Fonts whose names begin so draw a box for every character; matplotlib ships one."""
 
 MIDDLE = 0.36
 """Half the height of capitals and digits, in ems."""

@@ -31,6 +31,7 @@ ROOMS = "gui", "figures", "study", "cli", "pages", "explain"
 NOT_A_MAP = {
     "cli/commands/decode.py": "the names of what the shell writes",
     "gui/panels/circuits.py": "a number of the vocabulary, in a cell that no site has",
+    "gui/panels/cost/bar.py": "the bytes of the parameters, in a bar",
     "gui/panels/cost/fields.py": "the format of parameters",
     "gui/panels/mechanism/position.py": "W_R, a table of a position",
     "gui/panels/mechanism/weighting.py": "a section of the form",
@@ -50,6 +51,7 @@ ASKS = {
     "explain/formulas/symbols.py": "the letters of a whole site",
     "explain/gradients/cell.py": "logits by similarity, which read another site",
     "explain/position_curves.py": "the way in which a position changes numbers",
+    "figures/heat.py": "a mark in a picture",
     "figures/kinds/comparison.py": "a mark in a picture",
     "gui/context/menu.py": "the read-out",
     "gui/panels/answer.py": "the read-out",
@@ -69,6 +71,7 @@ ASKS = {
     "model/gradient.py": "the loss is that of the logits",
     "model/spec/block.py": "a role of a matrix",
     "pages/sites.py": "the read-out",
+    "study/change.py": "the read-out",
     "study/circuits.py": "the last norm, folded into a direction",
     "study/claims/scope.py": "the read-out",
     "study/contributions.py": "the last norm, folded into a direction",

@@ -30,7 +30,7 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.pictures.arrow_plot import ArrowPlot
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell, HeadGrid, Lines, Ranges, View
+from attnviz.model.spec.view import Cell, FirstToken, HeadGrid, Lines, Ranges, View
 from attnviz.model.trace import Trace
 
 ROWS = {row.id: row for row in table.PANELS}
@@ -53,6 +53,8 @@ LOOKS: dict[str, Any] = {
     "target": "layers.1.self.weights[0, 2, 1]",
     "quantity": "gradient",
     "grid": HeadGrid("entropy", "score"),
+    "first_tokens": (FirstToken(1, True, "layers.1.self"),),
+    "parts": ("formula",),
 }
 """Another value of every field of the view."""
 

@@ -62,11 +62,10 @@ class MemoryBar(Control):
         self._fit = Fit(0, 0, 1, None)
 
     def set_fit(self, fit: Fit) -> None:
-        """Show other numbers."""
-        if fit != self._fit:
-            self._fit = fit
-            self.setAccessibleName(enumerated(named(name, count) for name, count, _color in self._legend()))
-            self.update()
+        """Show other numbers, or the same ones in another language."""
+        self._fit = fit
+        self.setAccessibleName(enumerated(named(name, count) for name, count, _color in self._legend()))
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(320, BAR + LEGEND)
