@@ -246,8 +246,8 @@ class ArcsView(Control):
         low = arranged(LEAST_RISE)
         rows = self._rows_height(content, USUAL_PITCH)
         free = self.height() - FOOT - rows - low.height - PAD + LEAST_RISE
-        most = free if self._is_large else min(free, 0.45 * self.height())
-        rise = min(MOST_RISE, max(LEAST_RISE, most))
+        most = free if self._is_large else min(free, 0.45 * self.height(), MOST_RISE)
+        rise = max(LEAST_RISE, most)
         return arranged(rise)
 
     def _following_width(self, content: ArcsContent) -> float:

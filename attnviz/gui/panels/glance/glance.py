@@ -105,9 +105,11 @@ class GlancePanel(Panel):
         super().set_seen(is_seen)
         if self._is_started and was_seen != is_seen:
             self._watch()
-            if not is_seen:
-                self.motion.forget()
-                self._part, self._seen = 1.0, None
+            if is_seen:
+                self._show()
+            else:
+                self._rest()
+                self._seen = None  # it holds a run
 
     def _watch(self) -> None:
         self.store.play(Watch(type(self).__name__, self.is_seen))

@@ -18,12 +18,12 @@ _NAME, _NUMBER, _GAP, _BAR = 58.0, 56.0, 6.0, 9.0
 
 
 class NextBars(Control):
-    """One row for each token, with its probability."""
+    """One row for each token, with its probability; the last ones are left out of a low place."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("glance_next")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.rows: tuple[Next, ...] = ()
 
     def set_rows(self, rows: tuple[Next, ...]) -> None:
@@ -41,7 +41,7 @@ class NextBars(Control):
         return QSize(210, ROW * len(self.rows))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(150, ROW * len(self.rows))
+        return QSize(150, ROW * min(1, len(self.rows)))
 
     def bar_rect(self, place: int) -> QRectF:
         """The bar of a probability, of 1 at most."""
@@ -53,7 +53,7 @@ class NextBars(Control):
         painter, theme = QPainter(self), self._theme
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         has_chosen = any(row.is_chosen for row in self.rows)
-        for place, row in enumerate(self.rows):
+        for place, row in enumerate(self.rows[: self.height() // ROW]):
             is_main = row.is_chosen if has_chosen else place == 0
             top = place * ROW
             painter.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold if is_main else QFont.Weight.Normal))

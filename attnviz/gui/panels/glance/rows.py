@@ -19,7 +19,7 @@ from attnviz.model.value_sum import ValueSum
 
 ROW = 22
 HEADING = 24
-WIDEST_VECTOR = 4
+WIDEST_VECTOR = 3
 """Numbers of a value up to which all of them are shown."""
 _NAME, _NUMBER, _TIMES, _GAP = 78.0, 46.0, 14.0, 8.0
 _BAR = 9.0

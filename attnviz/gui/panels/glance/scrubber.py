@@ -35,7 +35,7 @@ FRAMES = (
     (1.0, N_("after"), N_("the row of weights of this head"), N_("the row of weights of this head")),
 )
 """A part of the way, its name, and what it mixes: of a query that is a key, and of another one."""
-LEAST_FRAME, WIDEST_FRAME, GAP = 250.0, 420.0, 14.0
+LEAST_FRAME, WIDEST_FRAME, GAP = 300.0, 640.0, 14.0
 TRACK, HANDLE = 26.0, 9.0
 _HEAD = 22.0
 LEAST_WEIGHT = 0.02
@@ -96,7 +96,7 @@ class Scrubber(Control):
         count = int((self.width() + GAP) // (LEAST_FRAME + GAP))
         height = self.height() - TRACK
         if count < len(STOPS) or height < 70:
-            return [(self._part, QRectF(0, 0, min(self.width(), 1.6 * WIDEST_FRAME), height))]
+            return [(self._part, QRectF(0, 0, min(self.width(), WIDEST_FRAME), height))]
         width = (self.width() - (len(STOPS) - 1) * GAP) / len(STOPS)
         return [(part, QRectF(place * (width + GAP), 0, width, height)) for place, part in enumerate(STOPS)]
 
@@ -186,17 +186,16 @@ class Scrubber(Control):
             if abs(weight) >= LEAST_WEIGHT and asks is not None:
                 self._paint_arc(painter, sum_, weight, (middle[asks], middle[key]), y, room)
         painter.setFont(ui_font(TEXT_PX - 1))
-        taken = room.right() + 1
-        for key, color in ((sum_.own, theme.query), (sum_.strongest, theme.key)):
-            if key >= 0:
-                text = f"{word(sum_.keys[key])} {number(weights[key], 2)}"
-                wide = metrics.horizontalAdvance(text)
-                left = min(max(room.left(), middle[key] - wide / 2), room.right() - wide)
-                if left + wide > taken - 6 and left < taken + 6 and taken <= room.right():
-                    left = max(room.left(), taken - wide - 8)
-                taken = left
-                painter.setPen(QColor(color))
-                painter.drawText(QPointF(left, room.bottom() - 3), text)
+        ends = ((sum_.own, theme.query), (sum_.strongest, theme.key))
+        free = room.left()
+        for key, color in sorted(end for end in ends if end[0] >= 0):
+            text = f"{word(sum_.keys[key])} {number(weights[key], 2)}"
+            wide = metrics.horizontalAdvance(text)
+            after = sum(key < other for other, _color in ends) * (wide + 12)
+            left = max(free, min(middle[key] - wide / 2, room.right() - wide - after))
+            free = left + wide + 10
+            painter.setPen(QColor(color))
+            painter.drawText(QPointF(left, room.bottom() - 3), text)
 
     def _paint_arc(
         self,

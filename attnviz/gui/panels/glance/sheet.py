@@ -23,17 +23,20 @@ class Sheet(Control):
     def __init__(self, name: str, *, has_head: bool = True) -> None:
         super().__init__()
         self.setObjectName(name)
-        self.title, self.said = WholeLabel(), ElidedLabel()
+        self.title, self.said = WholeLabel(self), ElidedLabel(self)
         self.title.setObjectName(f"{name}_title")
         self.title.setFont(ui_font(TITLE_PX, QFont.Weight.DemiBold))
         self.said.setObjectName(f"{name}_said")
         set_tone("muted", self.said)
-        self.head = in_row(None, self.title, self.said, spacing=GRID + GRID // 2)
-        self.head.setStretch(1, 1)
+        self.head = in_row(None, spacing=GRID + GRID // 2)
         self.column = in_column(self, spacing=GRID)
         self.column.setContentsMargins(PADDING, GRID + 2, PADDING, GRID + 2)
         if has_head:
             self.column.addLayout(self.head)
+            self.head.addWidget(self.title)
+            self.head.addWidget(self.said, 1)
+        self.title.setVisible(has_head)
+        self.said.setVisible(has_head)
 
     def add_to_head(self, *controls: QWidget) -> None:
         """Put controls at the right of the title."""

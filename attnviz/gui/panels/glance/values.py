@@ -53,6 +53,7 @@ class NextColumn(QWidget):
         self.write.hide()
         self._named = QLabel()
         self._column = in_column(self, self.heading, self.bars, spacing=GRID // 2)
+        self._column.setStretch(1, 4)
         self._column.addStretch(1)
         self._column.addWidget(self.write)
         self._row = in_row(None, self._named, spacing=GRID // 2)
@@ -98,12 +99,13 @@ class NextColumn(QWidget):
             self._control.deleteLater()
             self._control = None
         found = next((one for one in pieces(visible(caption)) if one.control is not None), None)
-        self._named.setText("")
+        self._named.hide()
         if found is None or found.control is None:
             return
         control = found.control
         if control.is_number:
             self._named.setText(found.text)
+            self._named.show()
         words = found.text if control.is_number else control.said()
         self._control = self._make_control(control, words, _CONTROL_PX)
         self._row.insertWidget(1, self._control)

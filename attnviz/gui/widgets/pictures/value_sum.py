@@ -211,7 +211,9 @@ def plane_note(sum_: ValueSum) -> str:
         said = _("plane of the two largest directions of v; it holds {share} of the result’s squared length")
         return said.format(share=share)
     first, second = (word(sum_.keys[key]) for key in sum_.through)
-    said = _("plane through v of {first} and v of {second}; it holds {share} of the result’s squared length")
+    said = _(
+        "plane through v of “{first}” and v of “{second}”; it holds {share} of the result’s squared length"
+    )
     return said.format(first=first, second=second, share=share)
 
 
