@@ -31,7 +31,7 @@ class ValueSum:
     """`weights` (keys,) are the row of the map and `values` (keys, d_v) the vectors that it mixes.
 
     `result` (d_v,) is the row of the mixture as the trace has it: Σ w v, or zero where the head `is_off`.
-    `own` is the key of the query itself; −1 where there is none: the keys are those of a memory, or a mask
+    `own` is the key of the query itself; −1 without one: the keys are those of a memory, or a mask
     blocks it. `hidden` (keys,) are the keys that a mask blocks.
     """
 
@@ -99,7 +99,7 @@ class ValueSum:
 
     @cached_property
     def strongest(self) -> int:
-        """The key with the largest weight beside the query's own; −1 if there is no other."""
+        """The key with the largest weight beside the query's own; −1 without another."""
         others = np.where(self.hidden, -1.0, np.abs(self.weights))
         if self.own >= 0:
             others[self.own] = -1.0
@@ -164,7 +164,8 @@ class ValueSum:
 
 
 def value_sum(site: SiteTrace, head: int, query: int) -> ValueSum | None:
-    """The sum of one query in one head; None for an attention without values, which has weights alone.
+    """The sum of one query in one head; None for an attention without values, or with zeros in their place,
+    as one that is made of weights alone.
 
     A weight that is not a number counts as 0. Raises `IndexError` for another head or query.
     """
@@ -174,6 +175,8 @@ def value_sum(site: SiteTrace, head: int, query: int) -> ValueSum | None:
     row = slice(query, query + 1)
     weights = np.nan_to_num(site.window(site.map, head, row)[0].astype(np.float64))
     values = site.window(read, head // site.experiment.heads.group_size).astype(np.float64)
+    if not values.any():
+        return None
     result = site.window("mixed", head, row)[0].astype(np.float64)
     blocked = site.unseen(head, rows=row, by_masks=not site.experiment.adds_to_blocked)
     hidden = np.zeros(len(weights), np.bool_) if blocked is None else np.asarray(blocked[0])

@@ -255,9 +255,12 @@ class Handlers(QObject):
 
     @Slot()
     def on_first_token(self) -> None:
-        stage = self._stage()
-        if stage is not None:
-            stage.switch_first()
+        from attnviz.gui.panels.glance.glance import GlancePanel
+
+        glance = self._surface.panels.get("glance") if self._workspaces.is_opening else None
+        panel = glance if isinstance(glance, GlancePanel) else self._stage()
+        if panel is not None:
+            panel.switch_first()
 
     @Slot()
     def on_next_head(self) -> None:

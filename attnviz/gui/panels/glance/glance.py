@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from attnviz.gui.live.clock import Clock
@@ -209,7 +209,7 @@ class GlancePanel(Panel):
 
     @Slot()
     def play_or_pause(self) -> None:
-        """What Space does."""
+        """Play the sum, pause, or go on, as Space does."""
         if transition_ms(self):
             self.motion.toggle()
             self.way.button.set_playing(self.motion.is_playing)
@@ -235,9 +235,26 @@ class GlancePanel(Panel):
 
     @Slot(float)
     def _on_pointed(self, part: float) -> None:
-        """The frame under the mouse, as long as it is there."""
+        """Show the frame under the mouse until the mouse leaves it."""
         if not self.motion.is_playing:
             self._draw(self._part if part < 0 else part)
+
+    def event(self, event: QEvent) -> bool:
+        """Space is for the sum wherever the focus is in the pictures, before the player of the window."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            if self._plays(event):
+                event.accept()
+                return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self._plays(event):
+            self.play_or_pause()
+        else:
+            super().keyPressEvent(event)
+
+    def _plays(self, event: QKeyEvent) -> bool:
+        return self.is_open and event.key() == Qt.Key.Key_Space and not event.modifiers()
 
     # --- acting
 
@@ -305,6 +322,11 @@ class GlancePanel(Panel):
         if 0 <= place < len(names):
             self._rest()
             self.store.look(site=names[place])
+
+    def switch_first(self) -> None:
+        """Leave the first token out of the picture, or put it back, as F does."""
+        if self._seen is not None and self.sentence.first.isEnabled():
+            self._on_first(not self._seen.is_first_off)
 
     @Slot(bool)
     def _on_first(self, is_off: bool) -> None:

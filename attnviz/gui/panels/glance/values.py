@@ -33,7 +33,7 @@ _CONTROL_PX = 12
 
 
 class NextColumn(QWidget):
-    """What the model writes after the word, or the spread of its weights; and the control of the caption."""
+    """The next tokens after the word, or the entropy of its weights; and the control of the caption."""
 
     write_wanted = Signal()
     last_wanted = Signal()
@@ -121,7 +121,7 @@ class NextColumn(QWidget):
 
 
 class ValuesSheet(Sheet):
-    """Where the document has weights only, a sentence stands in the place of the plane."""
+    """The plane, or a sentence in its place if the document has weights only."""
 
     def __init__(self, store: Store) -> None:
         super().__init__("glance_values")
@@ -160,7 +160,7 @@ class ValuesSheet(Sheet):
         self._arrange()
 
     def set_wide(self, is_wide: bool) -> None:
-        """Whether the list has room beside the plane."""
+        """Give the list room beside the plane, or put it behind the button."""
         if is_wide != self._is_wide:
             self._is_wide = is_wide
             self._arrange()

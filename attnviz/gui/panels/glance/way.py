@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QLabel, QWidget
 
 from attnviz.gui.look.fonts import ui_font
-from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
+from attnviz.gui.look.theme import DARK, GRID, RADIUS, TEXT_PX
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.glance.scrubber import Scrubber
 from attnviz.gui.panels.glance.seen import GlanceSeen
@@ -53,7 +53,7 @@ class PlayButton(PaintedButton):
         else:
             painter.drawPolygon(QPolygonF([QPointF(x - 5, y - 8), QPointF(x + 8, y), QPointF(x - 5, y + 8)]))
         if self.hasFocus():
-            draw_focus_ring(painter, rect.adjusted(3, 3, -3, -3), theme)
+            draw_focus_ring(painter, rect.adjusted(3, 3, -3, -3), DARK)  # on a filled ground
 
 
 class WaySheet(Sheet):
