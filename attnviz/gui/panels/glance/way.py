@@ -71,7 +71,7 @@ class WaySheet(Sheet):
         self._part = QLabel()
         self._part.setObjectName("glance_part")
         tip = N_("Every frame is a sum of the model’s own values; t alone is chosen here")
-        self._only = says(QLabel(), N_("only t is ours"), id="glance_only", tip=tip)
+        self._only = says(QLabel(), N_("only t is chosen"), id="glance_only", tip=tip)
         for label in (self._part, self._only):
             label.setFont(ui_font(TEXT_PX - 1))
         set_tone("muted", self._part, self._only)
