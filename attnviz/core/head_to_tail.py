@@ -167,8 +167,9 @@ def head_to_tail(
     is, else at the right, and the rest is placed beside it.
     """
     width, height = size
-    ways = [np.nan_to_num(path(part)) for part in PARTS]
-    every = np.concatenate([np.zeros((1, 2)), np.nan_to_num(values[list(shown)]), *ways])
+    ways = [path(part) for part in PARTS]
+    every = np.concatenate([np.zeros((1, 2)), values[list(shown)], *ways])
+    every = every[np.isfinite(every).all(axis=1)]
     frame = _frame(every, (0.0, 0.0, width, height), edge)
     found = None
     if rest_from(frame.at(ways[-1])) < len(ways[-1]) - 1:

@@ -30,6 +30,7 @@ class Subject:
     `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
     which this one is B, with tokens beside each other by `alignment`. `shared` are the ends of the colours of
     a sequence. The numbers of `covered` cells (row, column) of the stage stay hidden.
+    `part` is that of the way of a sum of values, from the query alone at 0 to its weights at 1.
     """
 
     trace: Trace
@@ -44,6 +45,7 @@ class Subject:
     alignment: str = "position"
     shared: SharedEnds | None = None
     covered: frozenset[tuple[int, int]] = frozenset()
+    part: float = 1.0
 
     @property
     def shown_site(self) -> SiteTrace:

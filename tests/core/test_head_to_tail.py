@@ -42,7 +42,7 @@ def test_every_part_has_the_same_scale_and_lies_in_the_box(weights: NDArray[np.f
 
 
 def test_a_lens_enlarges_small_steps_and_covers_no_arrow() -> None:
-    assert placed(EVEN).lens is None
+    assert placed(np.array([0.5, 0.5, 0.0, 0.0])).lens is None
     shown, tips = placed(SHARP), path(SHARP, 1.0)
     assert shown.lens is not None
     small = shown.path(tips)[rest_from(shown.path(tips)) :]
@@ -82,3 +82,10 @@ def test_a_label_without_a_free_side_is_left_out() -> None:
 def test_a_sum_of_nothing_has_a_place() -> None:
     nothing = head_to_tail(np.zeros((2, 2)), (0, 1), lambda part: np.zeros((1, 2)), SIZE, EDGE, LENS)
     assert nothing.origin == (150.0, 75.0) and nothing.lens is None and not nothing.is_moving
+
+
+@pytest.mark.parametrize(("tip", "is_left"), [((60.0, 100.0), True), ((140.0, 100.0), False)])
+def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], is_left: bool) -> None:
+    shaft = (100.0, 100.0), tip
+    (box,) = label_places([Label(shaft, 30.0, 10.0)], (0.0, 0.0, 200.0, 200.0), [shaft])
+    assert box is not None and (box[0] < tip[0] - 20) == is_left

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from draw import Drawn, Rows
-from matplotlib.figure import Figure
 from msgspec.structs import replace as with_fields
 
 import attnviz
@@ -24,7 +23,6 @@ from attnviz.explain.score_pair import pair_scores
 from attnviz.figures import FORMATS, figure_bytes
 from attnviz.figures.figure import figure_of
 from attnviz.figures.kinds.pipeline import places, sources
-from attnviz.figures.kinds.plane import _Arrow, _draw_label
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, PAIRS, UNFOLLOWED
 from attnviz.figures.style import Style, length
 from attnviz.figures.subject import Subject
@@ -268,15 +266,6 @@ def test_a_gradient_curve_has_no_point_for_weights_of_nan() -> None:
     assert [CURVE_BY_ID[id_].point(site, view) for id_ in ("softmax", "temperature", "distance")] == [
         None
     ] * 3
-
-
-@pytest.mark.parametrize(("tip", "is_left"), [((60.0, 100.0), True), ((140.0, 100.0), False)])
-def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], is_left: bool) -> None:
-    axes = Figure().add_axes((0, 0, 1, 1))
-    shaft = (100.0, 100.0), tip
-    _draw_label(axes, _Arrow(tip, "k word", "#000000", False), shaft, (200.0, 200.0), [], [shaft])
-    (label,) = axes.texts
-    assert (label.get_position()[0] < tip[0] - 20) == is_left
 
 
 def test_a_label_of_one_letter_is_upright_above_its_column() -> None:

@@ -24,7 +24,9 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.links import LINED, WordLines, word_lines
 from attnviz.model.ranges import shown_range
+from attnviz.model.spec.view import View
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.trace import SiteTrace
 
 SIZES = (11.0, 10.0, 9.0, 8.0, 7.0)
 """Sizes of words in points: the largest with which they have one line, else the smallest."""
@@ -255,6 +257,16 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     )
 
 
+def skips_first(site: SiteTrace, view: View, stage: str, head: int) -> bool:
+    """True if the range of the view leaves the first token out."""
+    return RANGE_BY_ID[shown_range(site, view, stage, head)].skips_first
+
+
+def foot_of(shown: ArcsFigure) -> float:
+    """Height of the line below the sentence."""
+    return FOOT if shown.is_first_off or len(shown.lines.heads) > 1 else 2.0
+
+
 def draw_arcs(subject: Subject, style: Style) -> Drawing:
     """The arcs of the chosen query in the chosen head, or in all heads."""
     site, stage = subject.shown_site, subject.shown_stage
@@ -267,16 +279,15 @@ def draw_arcs(subject: Subject, style: Style) -> Drawing:
     heads = () if subject.head is None else chosen_heads(site, subject.view, row, subject.head)
     lines = word_lines(site, subject.view, stage, heads)
     lines = lines.of_query(min(subject.view.query, len(lines.queries) - 1))
-    range_id = shown_range(site, subject.view, stage, lines.heads[0])
-    shown = arcs_figure(lines, style, is_first_off=RANGE_BY_ID[range_id].skips_first)
-    foot = FOOT if shown.is_first_off or len(lines.heads) > 1 else 2.0
+    is_first_off = skips_first(site, subject.view, stage, lines.heads[0])
+    shown = arcs_figure(lines, style, is_first_off=is_first_off)
 
     def draw(axes: Any) -> None:
         paint(axes, shown, style.shades)
 
     return Drawing(
         shown.places.width + 2 * MARGIN,
-        shown.places.height + foot,
+        shown.places.height + foot_of(shown),
         draw,
         titled(subject, figure_title(site, row, lines.heads)),
         stage_formula(site.experiment, stage),
