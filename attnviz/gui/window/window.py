@@ -237,7 +237,10 @@ class Window(QMainWindow):
         self._watch_menus()
         self._on_history()
         self.handlers.show_caption()
-        self.leave()
+        if self.workspaces.is_opening:
+            self.leave()
+        else:
+            self.setFocus()
         if in_pauses:
             self.store.traced.connect(self._on_first_trace)
         self.store.choose_engine(self.settings["engine"], self.settings["device"])

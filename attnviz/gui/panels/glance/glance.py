@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from attnviz.gui.live.clock import Clock
@@ -238,23 +238,6 @@ class GlancePanel(Panel):
         """Show the frame under the mouse until the mouse leaves it."""
         if not self.motion.is_playing:
             self._draw(self._part if part < 0 else part)
-
-    def event(self, event: QEvent) -> bool:
-        """Space is for the sum wherever the focus is in the pictures, before the player of the window."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            if self._plays(event):
-                event.accept()
-                return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if self._plays(event):
-            self.play_or_pause()
-        else:
-            super().keyPressEvent(event)
-
-    def _plays(self, event: QKeyEvent) -> bool:
-        return self.is_open and event.key() == Qt.Key.Key_Space and not event.modifiers()
 
     # --- acting
 
