@@ -171,6 +171,13 @@ class ArcsView(Control):
         self._describe()
         self.update()
 
+    def forget(self) -> None:
+        """Show nothing, and hold no numbers of a document that was left."""
+        self._content, self._places = None, None
+        self._about = self._cursor = self._hovered = self._lit = -1
+        self._words, self._weights, self._hidden = ((), ()), np.zeros((0, 0)), np.zeros(0, np.bool_)
+        self.update()
+
     def set_lit(self, key: int) -> None:
         """Emphasise the key in focus, here or in another panel; −1: none."""
         if key != self._lit:

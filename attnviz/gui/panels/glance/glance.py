@@ -97,6 +97,7 @@ class GlancePanel(Panel):
     def start(self) -> None:
         super().start()
         self.store.player_changed.connect(self._on_player)
+        self.store.opened.connect(self._on_opened)
         self._watch()
 
     @Slot(bool)
@@ -108,8 +109,7 @@ class GlancePanel(Panel):
             if is_seen:
                 self._show()
             else:
-                self._rest()
-                self._seen = None  # it holds a run
+                self._release()
 
     def _watch(self) -> None:
         self.store.play(Watch(type(self).__name__, self.is_seen))
@@ -140,6 +140,20 @@ class GlancePanel(Panel):
     def _on_player(self, old: Player, new: Player) -> None:
         if self.is_seen and old.decoded is not new.decoded:
             self._show()
+
+    @Slot()
+    def _on_opened(self) -> None:
+        """Hold nothing of the former document in pictures that will not show another one."""
+        if not (self.is_seen and self.is_open):
+            self._release()
+
+    def _release(self) -> None:
+        self._rest()
+        self._seen = None
+        self.sentence.arcs.forget()
+        self.values.plane.set_sum(None)
+        self.values.rows.forget()
+        self.way.scrubber.set_sum(None, "", 1.0)
 
     # --- showing
 

@@ -79,6 +79,11 @@ class SumRows(Along):
             self.updateGeometry()
         self.update()
 
+    def forget(self) -> None:
+        """Show nothing."""
+        self._sum, self._rows, self._current = None, (), -1
+        self.update()
+
     def set_lit(self, key: int) -> None:
         """Emphasise the row of a key; −1: none."""
         if key != self._lit:

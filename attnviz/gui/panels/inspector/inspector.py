@@ -413,6 +413,7 @@ class InspectorPanel(Panel):
 
     @Slot()
     def _on_opened(self) -> None:
+        self._empty.forget()
         if not self.is_seen:
             self.page.forget()
             self._code.forget()

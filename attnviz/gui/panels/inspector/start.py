@@ -165,6 +165,11 @@ class InspectorStart(Control):
         self._title.setVisible(has_numbers)
         self._show_sum()
 
+    def forget(self) -> None:
+        """Hold no sum of a document that was left."""
+        self._sum.set_sum(None)
+        self._sum.hide()
+
     def _show_sum(self) -> None:
         """The sum of the query in the shown head, where the document has values."""
         found = _shown_sum(self._store) if self._store.shown_trace is not None else None
