@@ -473,7 +473,8 @@ class ArcsView(Control):
             text = number(float(weights[key]))
             width = QFontMetricsF(font).horizontalAdvance(text) + 14
             x = min(max(at[0] - width / 2, 2.0), self.width() - width - 2)
-            box = QRectF(x, max(1.0, at[1] - 11), width, 22)
+            up = 22 if key == content.query and arcs.is_one else 11  # a loop is not to be covered
+            box = QRectF(x, max(1.0, at[1] - up), width, 22)
             head = content.lines.heads[int(self._weights[:, key].argmax())]
             edge = self._theme.muted if self._is_off(key) else head_color(head)
             painter.setPen(QPen(QColor(edge), 1.2))
