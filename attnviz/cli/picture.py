@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from msgspec.structs import replace
 
 from attnviz.cli.command import Condition, check_conditions
-from attnviz.cli.options import document, head, place
+from attnviz.cli.options import document, head, number_option, place
 from attnviz.core.alignment import ALIGNMENT_BY_ID
 from attnviz.core.levels import RANGES
 from attnviz.errors import FieldError, among, must_be, whole_number
@@ -90,6 +90,7 @@ OF_THE_PICTURE = (
     Condition("--plane", "--kind", ("plane",)),
     Condition("--plane", "--projection", ("features",)),
     Condition("--projection", "--kind", ("plane",)),
+    Condition("--part", "--kind", _kinds("part")),
     OF_THE_TARGET,
 )
 """Of the options of `add_picture` and `add_gradient`; a picture without a part needs no option against it."""
@@ -124,6 +125,8 @@ def add_picture(command: ArgumentParser) -> None:
     command.add_argument("--plane", metavar="I,J", help=pair)
     projected = _("the projection of many features into the plane (default: the view's)")
     command.add_argument("--projection", choices=list(PROJECTION_BY_ID), help=projected)
+    part = _("the part of the way of a sum of values, from 0, the query alone, to 1 (default: 1)")
+    command.add_argument("--part", type=number_option, metavar="T", help=part)
     add_style(command)
 
 
@@ -215,7 +218,14 @@ def subject_of(known: Document, trace: Trace, options: Namespace) -> Subject:
     _check_places(site, options)
     if options.key is not None:
         view = _with_key(view, site.raw_map, place("key", options.key), chosen[1])
-    return Subject(trace, view, *chosen, title=as_shown(known.title), caption=as_shown(known.caption))
+    return Subject(
+        trace,
+        view,
+        *chosen,
+        title=as_shown(known.title),
+        caption=as_shown(known.caption),
+        part=1.0 if options.part is None else options.part,
+    )
 
 
 def drawn_kind(subject: Subject, options: Namespace, conditions: Iterable[Condition]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ SHORT = 6.0
 """Length in px or points below which the rest of the sum is shown in a lens."""
 PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Parts of the way whose places determine the scale."""
+LAST = 4
+"""Weight of the last part against each other one, where the side of the result's label is chosen."""
 _FACTORS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 _LEAST_IN_LENS = 3.0
 """Least size of the rest of the sum in a lens: what is smaller there has none."""
@@ -79,7 +82,7 @@ class HeadToTail:
     """The places of a sum in a box of `width` × `height`.
 
     `values` (keys, 2) are the tips of all values; `ends` (parts, 2) those of the sum on its way, `PARTS`;
-    `lens` is None where every step is long enough to be seen.
+    `last` (1 + steps, 2) are the tips of the last one; `lens` is None where every step is long enough to see.
     """
 
     width: float
@@ -87,6 +90,7 @@ class HeadToTail:
     frame: Frame
     values: Points
     ends: Points
+    last: Points
     lens: Lens | None
 
     @property
@@ -117,27 +121,31 @@ class HeadToTail:
 
         The first ones choose first; a label without a free place is left out.
         """
-        shafts = [*(self.shaft(key) for key in sizes), *self._ways]
+        shafts = [*(self.shaft(key) for key in sizes), *self._ways, *self._steps]
         wanted = [Label(self.shaft(key), *size) for key, size in sizes.items()]
         found = label_places(wanted, self.room, shafts, self._boxes)
         return {key: box for key, box in zip(sizes, found, strict=True) if box is not None}
 
     def result_label(self, end: Point, size: tuple[float, float], labels: Mapping[int, Box]) -> Box:
-        """The place of the result's label beside its tip `end`, at the side that is free on most of the way.
+        """The place of the result's label beside its tip `end`: the side that is free on most of the way.
 
-        `labels` are the boxes of `labels`.
+        Where that one is taken, the next best one. `labels` are the boxes of `labels`.
         """
         taken = (*labels.values(), *self._boxes)
-        shafts = [*(self.shaft(key) for key in labels), *self._ways[-1:]]
+        shafts = [*(self.shaft(key) for key in labels), *self._steps, (self._ways[0][1], self._ways[-1][1])]
         costs = np.zeros(len(Label(self._ways[0], *size).boxes()))
-        for way in self._ways:
+        for way in (*self._ways, *self._ways[-1:] * LAST):
             label = Label(way, *size)
             for number, box in enumerate(label.boxes()):
                 costs[number] += 4 * (not contains(self.room, box))
                 costs[number] += 4 * sum(overlaps(box, other) for other in taken)
                 costs[number] += sum(crosses(shaft, box) for shaft in (*shafts, way))
                 costs[number] += 0.1 * (not label.is_outward(box))
-        box = Label((self.origin, end), *size).boxes()[int(costs.argmin())]
+        boxes = Label((self.origin, end), *size).boxes()
+        ordered = [boxes[number] for number in np.argsort(costs, kind="stable")]
+        inside = [box for box in ordered if contains(self.room, box)]
+        free = [box for box in inside if not any(overlaps(box, one) for one in taken)]
+        box = (*free, *ordered)[0]
         right, down = max(0.0, box[2] - self.width), max(0.0, box[3] - self.height)
         x, y = max(0.0, box[0] - right), max(0.0, box[1] - down)
         return x, y, x + size[0], y + size[1]
@@ -146,6 +154,11 @@ class HeadToTail:
     def _ways(self) -> list[Shaft]:
         """The arrows of the sum on its way."""
         return [(self.origin, _point(end)) for end in self.ends]
+
+    @cached_property
+    def _steps(self) -> list[Shaft]:
+        """The arrows of the last sum."""
+        return [(_point(start), _point(end)) for start, end in pairwise(self.last)]
 
     @property
     def _boxes(self) -> tuple[Box, ...]:
@@ -180,7 +193,7 @@ def head_to_tail(
             factor = _factor(frame, ways[-1], lens)
             found = Lens(box, factor, frame) if factor else None
     ends = np.stack([frame.at(way[-1]) for way in ways])
-    return HeadToTail(width, height, frame, frame.at(values), ends, found)
+    return HeadToTail(width, height, frame, frame.at(values), ends, frame.at(ways[-1]), found)
 
 
 def rest_from(places: Points) -> int:
@@ -193,7 +206,7 @@ def rest_from(places: Points) -> int:
 
 
 def _frame(points: Points, room: Box, edge: tuple[float, float]) -> Frame:
-    """The largest scale at which all points are in the box, in its middle."""
+    """The largest scale at which all points lie in a room, in its middle."""
     low, high = points.min(axis=0), points.max(axis=0)
     left, top, right, end = room
     reach = np.maximum(high - low, 1e-12)
@@ -204,7 +217,7 @@ def _frame(points: Points, room: Box, edge: tuple[float, float]) -> Frame:
 
 
 def _factor(frame: Frame, tips: Points, size: tuple[float, float]) -> int:
-    """How many times larger the small steps are in a lens; 0 if they stay too small even there."""
+    """Factor by which a lens enlarges the small steps; 0 if they stay too small even there."""
     places = frame.at(tips)
     rest = places[rest_from(places) :]
     reach = float((rest.max(axis=0) - rest.min(axis=0)).max())

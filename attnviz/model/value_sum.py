@@ -31,7 +31,7 @@ class ValueSum:
     """`weights` (keys,) are the row of the map and `values` (keys, d_v) the vectors that it mixes.
 
     `result` (d_v,) is the row of the mixture as the trace has it: Σ w v, or zero where the head `is_off`.
-    `own` is the key of the query itself; −1 without one: the keys are those of a memory, or a mask
+    `own` is the key of the query itself; −1 if it has none: the keys are those of a memory, or a mask
     blocks it. `hidden` (keys,) are the keys that a mask blocks.
     """
 
@@ -99,7 +99,7 @@ class ValueSum:
 
     @cached_property
     def strongest(self) -> int:
-        """The key with the largest weight beside the query's own; −1 without another."""
+        """The key with the largest weight beside the query's own; −1 without another one."""
         others = np.where(self.hidden, -1.0, np.abs(self.weights))
         if self.own >= 0:
             others[self.own] = -1.0

@@ -82,6 +82,7 @@ CHANGED = {
     "query": seen(query=1),
     "head": replace(FREE, head=2),
     "step": seen(step=1),
+    "part": replace(FREE, part=0.5),
 }
 """The subject of another choice."""
 STYLED = {"grey": Style(grey=True), "bar": Style(bar=False), "sums": Style(sums=False)}

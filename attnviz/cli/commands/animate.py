@@ -25,6 +25,7 @@ from attnviz.cli.picture import (
     subject_of,
 )
 from attnviz.core.progress import Progress, never_cancelled
+from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 
 OVER_FORMAT = N_(
@@ -46,7 +47,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--over",
         required=True,
-        metavar="decode|layers|FIELD=a:b:n",
+        metavar="decode|layers|sum|FIELD=a:b:n",
         help=_("what changes from picture to picture"),
     )
     command.add_argument(
@@ -65,7 +66,7 @@ def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
     from attnviz.compute.execute import execute_decoding, execute_shown
     from attnviz.figures.sequences import Sequence, frames, save_sequence
-    from attnviz.figures.sequences.frames import Engines
+    from attnviz.figures.sequences.frames import SUM, Engines
     from attnviz.figures.sequences.outputs import check_fps, output_of
 
     known, look, where = document(options), style(options), (options.engine, options.device)
@@ -74,6 +75,10 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
+    if options.over == SUM:
+        options.kind = options.kind or SUM
+        if options.part is not None:
+            raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))
     kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),

@@ -237,6 +237,7 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     if at is None:
         return
     head = int(shown.weights[:, key].argmax())
+    above = 0.9 * shown.size if shown.places.is_one and key == shown.query else 0.0  # a loop is small
     box = {
         "boxstyle": "round,pad=0.25,rounding_size=0.3",
         "facecolor": shades.panel,
@@ -245,7 +246,7 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     }
     axes.text(
         at[0],
-        at[1],
+        at[1] - above,
         number(float(shown.weights[head, key])),
         font=number_font(max(SMALL, shown.size - 2)),
         color=shades.ink,

@@ -81,9 +81,7 @@ KINDS = (
     Kind("pipeline", N_("Whole pipeline"), ("site", "head", "orientation", "range", "grey"), draw_pipeline),
     Kind("lines", N_("Lines between tokens"), ("stage", *_PLACE, "grey"), draw_lines, of_values=True),
     Kind("arcs", N_("Arcs over a sentence"), ("stage", *_PLACE, "grey"), draw_arcs, of_values=True),
-    Kind(
-        "sum", N_("Sum of values, Σ w·v"), (*_PLACE, "part", "grey"), draw_sum, why_no_sum, of_values=True
-    ),
+    Kind("sum", N_("Sum of values, Σ w·v"), (*_PLACE, "part", "grey"), draw_sum, why_no_sum, of_values=True),
     Kind("plane", N_("Plane"), (*_PLACE, "grey"), draw_plane),
     Kind("positions", N_("Positions"), (*_PLACE, "grey"), draw_positions, of_values=True),
     Kind("dials", N_("RoPE dials"), (*_PLACE, "grey"), draw_dials, why_no_dials, of_values=True),

@@ -51,7 +51,7 @@ MOST_ROWS = 4
 WORD = 54.0
 """Most of the width of the list that a word has."""
 LONGEST = 14
-MOST_FEATURES = 4
+MOST_FEATURES = 3
 """Features up to which a vector is written in numbers."""
 
 
@@ -157,14 +157,13 @@ class SumFigure:
         summed, weights = self.sum, self.sum.mixed(self.part)
         total = summed.length(self.part)
         parts = np.abs(weights) * summed.lengths
-        most = max(total, float(np.nanmax(parts[list(self.rows)], initial=0.0))) or 1.0
         found = [
             Line(
                 key,
-                visible(summed.keys[key]),
+                visible(summed.keys[key].strip() or summed.keys[key]),
                 number(float(weights[key])),
                 self._vector(summed.values[key]),
-                float(parts[key]) / most,
+                float(parts[key]) / self.longest,
             )
             for key in self.rows
         ]
@@ -173,7 +172,15 @@ class SumFigure:
             name = _("{count} others").format(count=count)
             found.append(Line(-1, name, number(rest), ""))
         vector, sum_of_weights = summed.vector(self.part), number(float(weights.sum()))
-        return *found, Line(-1, _("result"), sum_of_weights, self._vector(vector), total / most)
+        return *found, Line(-1, _("result"), sum_of_weights, self._vector(vector), total / self.longest)
+
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest bar of all parts."""
+        summed = self.sum
+        largest = np.maximum(np.abs(summed.start), np.abs(summed.weights)) * summed.lengths
+        lengths = [summed.length(0.0), summed.length(1.0), *largest[list(self.rows)].tolist()]
+        return max((one for one in lengths if math.isfinite(one)), default=0.0) or 1.0
 
     def _vector(self, vector: Points) -> str:
         if not self.has_vectors:
@@ -305,7 +312,7 @@ def _draw_plane(axes: Any, shown: SumFigure, shades: Shades) -> None:
     for key in reversed(shown.drawn):
         tip = places.values[key] + shift
         if key in main:
-            _arrow(axes, origin, tip, hues.value(key), 1.1, alpha=0.5, order=2)
+            _arrow(axes, origin, tip, hues.value(key), 1.1, alpha=0.7 if shades.is_dark else 0.5, order=2)
         else:
             _line(axes, np.stack([origin, tip]), shades.hatch, 0.5)
             axes.plot(*tip, "o", color=shades.hatch, markersize=2.0, markeredgewidth=0, zorder=1)
@@ -431,7 +438,7 @@ def _draw_labels(axes: Any, shown: SumFigure, end: Points, shift: Points, shades
         color = shades.query if key == shown.sum.own and not shown.sum.has_few else color
         color = shades.value if key == shown.sum.strongest and not shown.sum.has_few else color
         _label(axes, texts[key], box, shift, font, color)
-    text = _("Σ w·v, the result")
+    text = _("Σ w·v, the result") if shown.is_beside else "Σ w·v"
     size = width(text, bold) + 1, BOLD + 2
     box = shown.places.result_label((float(end[0]), float(end[1])), size, found)
     _label(axes, text, box, shift, bold, shades.ink)
@@ -454,12 +461,14 @@ def _draw_list(axes: Any, shown: SumFigure, shades: Shades) -> None:
     axes.text(left, y, "Σ", font=text_font(BOLD, bold=True), color=shades.ink, parse_math=False)
     axes.text(left + 11, y, says, font=text_font(NOTE), color=shades.muted, parse_math=False)
     start = left + (9.0 if shown.sum.has_few else 0.0)
-    names = max((width(line.name, font) for line in shown.lines), default=0.0)
-    names = min(names, WORD, room / 4)
+    *keys, result = shown.lines
+    names = max(width(line.name, font) for line in (*keys, result))
     weights = max(width(line.weight, digits) for line in shown.lines)
     vectors = max(width(line.vector, digits) for line in shown.lines)
+    free = left + room - start - weights - vectors - 21
+    names = max(min(names, WORD, free), width(result.name, text_font(LABEL, bold=True)))
     at_weight = start + names + 6 + weights
-    at_vector = at_weight + 12 + vectors
+    at_vector = at_weight + 15 + vectors
     bars = at_vector + 8, left + room
     for index, line in enumerate(shown.lines):
         is_last = index == len(shown.lines) - 1
@@ -468,12 +477,12 @@ def _draw_list(axes: Any, shown: SumFigure, shades: Shades) -> None:
         bold = text_font(LABEL, bold=is_last)
         if is_last:
             _line(axes, np.array([(left, y - ROW + 2), (left + room, y - ROW + 2)]), shades.line, 0.6)
-        if shown.sum.has_few and line.key >= 0:
+        if shown.sum.has_few and line.key >= 0 and not shades.is_grey:
             spot = Circle((left + 3, y - 2.7), 2.4, facecolor=hues.value(line.key), linewidth=0)
             axes.add_patch(spot)
         axes.text(start, y, cut(line.name, bold, names + 1), font=bold, color=color, parse_math=False)
         for x, text in ((at_weight, line.weight), (at_vector, line.vector)):
-            if text and x <= left + room + 0.5:
+            if text:
                 axes.text(x, y, text, font=digits, color=color, ha="right", parse_math=False)
         if line.vector and not is_last:
             axes.text(at_weight + 2.5, y, "×", font=digits, color=shades.muted, parse_math=False)

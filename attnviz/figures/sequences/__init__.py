@@ -1,4 +1,4 @@
-"""Sequences of pictures: the steps of a decoding, the layers of a stack, a number through a range.
+"""Sequences of pictures: the steps of a decoding, the layers of a stack, the parts of a sum, a swept number.
 
 `frames` computes them, `save_sequence` writes them as numbered files, pages, a GIF or a video.
 """

@@ -108,6 +108,10 @@ GROWING = ("stage", "heads", "sites", "layers", "pipeline")
 
 LARGE = 1e9
 """Numbers from which powers of ten are shown."""
+SUM = "sum"
+"""The sequence of the parts of a sum of values, and the kind of its pictures."""
+PULLED = 17
+"""Its pictures: four seconds at the usual pace."""
 STEP = N_("step {step} of {count}: {token}")
 
 
@@ -138,7 +142,7 @@ class Engines:
 def frames(
     over: str, subject: Subject, engines: Engines, progress: Progress, kind: str = "stage"
 ) -> tuple[Frame, ...]:
-    """The frames over `decode`, `layers`, or a sweep such as `temperature=0.1:2:20`.
+    """The frames over `decode`, `layers`, `sum`, or a sweep such as `temperature=0.1:2:20`.
 
     `subject` selects what is drawn of each trace, as a picture of `kind`; its own trace is the document's.
     All frames share the ends of their colours. Raises `ValueError` for a sequence that the document does not
@@ -148,6 +152,8 @@ def frames(
         raise FieldError(
             "kind", kind, must_be("a picture that changes over {over}", over=over.partition("=")[0])
         )
+    if over == SUM and kind != SUM:
+        raise FieldError("kind", kind, must_be("{kind} for this sequence", kind=SUM))
     subject = dataclasses.replace(subject, shared=SharedEnds())
     if over in OVER:
         return OVER[over](subject, engines, progress, kind)
@@ -216,9 +222,16 @@ def _layers(subject: Subject, engines: Engines, progress: Progress, kind: str) -
     return tuple(Frame(dataclasses.replace(subject, site=name), "") for name in alike)
 
 
+def _pulled(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
+    """A frame for each part of the way of a sum of values: the query alone first, its weights last."""
+    parts = np.linspace(0.0, 1.0, PULLED).tolist()
+    return tuple(Frame(dataclasses.replace(subject, part=part), f"t = {part:.2f}") for part in parts)
+
+
 OVER: dict[str, Callable[[Subject, Engines, Progress, str], tuple[Frame, ...]]] = {
     "decode": _decoded,
     "layers": _layers,
+    SUM: _pulled,
 }
 """Sequences by name; every other text is a sweep."""
 

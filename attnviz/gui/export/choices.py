@@ -165,6 +165,10 @@ def _alignments(source: Source, at: At) -> Items:
     return [(row.id, _(row.title)) for row in ALIGNMENTS]
 
 
+def _parts(source: Source, at: At) -> Items:
+    return [("0", _("before")), ("0.5", _("half way")), ("1", _("after"))]
+
+
 def _places_of_a(source: Source, at: At) -> Items:
     return [("pinned", _("the pinned head")), ("same", _("the head of B"))]
 
@@ -199,6 +203,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
     ChoiceRow(
         "query", N_("Query"), _queries, lambda source, at: str(source.document.view.query), flag="--query"
     ),
+    ChoiceRow("part", N_("Part of the way"), _parts, lambda source, at: "1", flag="--part"),
     ChoiceRow("circuit", N_("Circuit"), _circuits, lambda source, at: "qk", flag="--kind"),
     ChoiceRow(
         "step",

@@ -125,6 +125,7 @@ class Choice:
             title=as_shown(source.document.title),
             caption=as_shown(source.document.caption),
             decoding=lambda: source.decode(check),
+            part=float(self.text("part") or 1),
         )
 
 

@@ -13,14 +13,15 @@ from attnviz.errors import Message
 from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT
 from attnviz.explain.scripts.library import LIBRARIES
 from attnviz.figures.files import FORMATS
-from attnviz.figures.kinds.table import KINDS, Kind
+from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, Kind
+from attnviz.figures.sequences.frames import SUM
 from attnviz.figures.sequences.outputs import OUTPUTS
 from attnviz.gui.export.choices import STILL
 from attnviz.gui.export.kinds.circuits import circuits, why_no_circuits
 from attnviz.gui.export.kinds.figure import CSV, figure, why_no_figure
 from attnviz.gui.export.kinds.lesson import lesson, why_no_lesson
 from attnviz.gui.export.kinds.program import as_python
-from attnviz.gui.export.kinds.sequence import SWEEP, idle_options, look, sequence
+from attnviz.gui.export.kinds.sequence import SWEEP, idle_options, idle_pace, look, sequence
 from attnviz.gui.export.kinds.table import table
 from attnviz.gui.export.source import Choice, Made, Source
 from attnviz.gui.export.widget import framed, widget_bytes
@@ -40,6 +41,7 @@ class FileKind:
     suffix: str
 
 
+SEQUENCES = tuple(FileKind(row.suffix[1:], row.title, row.suffix) for row in OUTPUTS)
 PICTURES = tuple(FileKind(row.id, row.title, f".{row.id}") for row in FORMATS)
 
 
@@ -179,7 +181,7 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "sequence",
         N_("Sequence of pictures"),
-        tuple(FileKind(row.suffix[1:], row.title, row.suffix) for row in OUTPUTS),
+        SEQUENCES,
         (
             *("over", "path", *SWEEP, "fps", "picture"),
             *dict.fromkeys(name for row in KINDS if row.id not in STILL for name in row.options),
@@ -190,6 +192,18 @@ EXPORTS: tuple[Export, ...] = (
         look=look,
         group="animation",
         words=("animate",),
+    ),
+    Export(
+        "pull",
+        N_("Σ w·v, pulled"),
+        SEQUENCES,
+        ("fps", *(name for name in KIND_BY_ID[SUM].options if name != "part"), *_AROUND),
+        sequence,
+        partial(why_no_figure, KIND_BY_ID[SUM]),
+        idle=idle_pace,
+        look=look,
+        group="animation",
+        words=("animate", "--over", SUM),
     ),
     Export(
         "page",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -12,7 +13,7 @@ from attnviz.core.progress import Check, Progress, progress_of
 from attnviz.errors import FieldError, Message, must_be
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
-from attnviz.figures.sequences.frames import Frame, frames
+from attnviz.figures.sequences.frames import SUM, Frame, frames
 from attnviz.figures.sequences.outputs import LEAST_FPS, MOST_FPS, MOVING_DPI, OUTPUTS, Output, check_fps
 from attnviz.figures.sequences.sequence import FPS, Sequence, sequence_files
 from attnviz.gui.export.choices import CHOICE_BY_NAME, DECODE, LAYERS, NUMBER
@@ -63,11 +64,14 @@ def _said(film: Sequence) -> tuple[Message, ...]:
 
 def _sequence(source: Source, choice: Choice, progress: Progress) -> Sequence:
     """The sequence; its frames are computed again only where a choice changes their numbers."""
-    kind, style, over = choice.text("picture"), choice.style, over_of(choice)
+    kind, style, over = choice.text("picture") or SUM, choice.style, over_of(choice)
     key = over, *(text for text in choice.texts if text[0] in CHOICE_BY_NAME and text[0] != "fps")
     kept = source.kept.get(key)
     if kept is None:
-        kept = frames(over, choice.subject(source, progress), source.engines, progress, kind)
+        subject = choice.subject(source, progress)
+        if KIND_BY_ID[kind].of_values:
+            subject = replace(subject, trace=source.trace)
+        kept = frames(over, subject, source.engines, progress, kind)
         source.kept.clear()
         source.kept[key] = kept
     return Sequence(cast(tuple[Frame, ...], kept), kind, style)
@@ -83,10 +87,12 @@ def _output(format_id: str) -> Output:
 
 
 def over_of(choice: Choice) -> str:
-    """The change from picture to picture as `attnviz animate` takes it."""
+    """The change from picture to picture as `attnviz animate` takes it; that of a sum has no choice."""
     over = choice.text("over")
     if over in (DECODE, LAYERS):
         return over
+    if not over:
+        return SUM
     path = choice.text("path") if over == NUMBER else over
     first, last, count = (choice.text(name) for name in SWEEP[:3])
     return f"{path}={first}:{last}:{count}{':log' if choice.text('spacing') == 'ratios' else ''}"
@@ -102,6 +108,11 @@ def _fps(choice: Choice) -> float:
         raise FieldError("fps", text, between) from None
 
 
+def idle_pace(value: Callable[[str], str]) -> set[str]:
+    """The pace, in a format that has none."""
+    return set() if value("format") in MOVING else {"fps"}
+
+
 def idle_options(value: Callable[[str], str]) -> set[str]:
     """Options that do nothing for the chosen change, format and kind of picture."""
     over, picture = value("over"), value("picture")
@@ -110,7 +121,6 @@ def idle_options(value: Callable[[str], str]) -> set[str]:
         idle |= set(SWEEP)
     if over == LAYERS:
         idle.add("site")
-    if value("format") not in MOVING:
-        idle.add("fps")
+    idle |= idle_pace(value)
     drawn = KIND_BY_ID[picture].options if picture else ()
     return idle | {name for row in KINDS for name in row.options if name not in drawn}
