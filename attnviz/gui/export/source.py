@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from attnviz.figures.style import Style
 from attnviz.figures.subject import Subject
 from attnviz.model.io.files import replace_file
 from attnviz.model.io.titles import as_shown
+from attnviz.model.ranges import shown_range
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
@@ -98,12 +100,10 @@ class Choice:
         return None if shown is None else shown - 1
 
     def view(self, view: View) -> View:
-        """A view with what was chosen."""
+        """A view with what was chosen, but for the range of colours, which depends on the numbers."""
         fields: dict[str, object] = {}
         if self.text("orientation"):
             fields["orientation"] = self.text("orientation")
-        if self.text("range"):
-            view = view.ranged(self.text("range"))  # type: ignore[arg-type]
         if self.text("query") == ALL:
             fields["lines"] = replace(view.lines, queries="all")
         elif self.text("query"):
@@ -116,7 +116,7 @@ class Choice:
     def subject(self, source: Source, check: Check) -> Subject:
         """The subject of a figure. Raises `ValueError` for an option that is no value."""
         head = self.text("head")
-        return Subject(
+        subject = Subject(
             source.drawn or source.trace,
             self.view(source.document.view),
             self.text("stage") or None,
@@ -127,6 +127,14 @@ class Choice:
             decoding=lambda: source.decode(check),
             part=float(self.text("part") or 1),
         )
+        return with_fields(subject, view=self._ranged(subject))
+
+    def _ranged(self, subject: Subject) -> View:
+        """The view with the chosen range: the present one was not chosen, and each head keeps its own."""
+        view, site, stage = subject.view, subject.shown_site, subject.shown_stage
+        text = self.text("range")
+        is_present = stage in site.stages and text == shown_range(site, subject.shown_view, stage)
+        return view if not text or is_present else view.ranged(text)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)

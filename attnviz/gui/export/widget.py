@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QComboBox,
     QGraphicsView,
+    QGraphicsWidget,
     QLabel,
     QPushButton,
     QToolBar,
@@ -208,6 +209,7 @@ def shown_whole(widget: QWidget) -> Iterator[None]:
         _lay_out(widget)
         if widget.isVisible():
             _grow(widget, areas)
+        _measure_axes(widget)
         yield
     finally:
         for area, across, down in bars:
@@ -237,6 +239,15 @@ def _lay_out(widget: QWidget) -> None:
     for _round in range(_ROUNDS):
         for part in inside:
             QApplication.sendPostedEvents(part, QEvent.Type.LayoutRequest)
+
+
+def _measure_axes(widget: QWidget) -> None:
+    """Paint plots once: the axes of a plot take the width of their labels after they were painted."""
+    for view in widget.findChildren(QGraphicsView):
+        view.grab()
+        for item in view.items():
+            if isinstance(item, QGraphicsWidget):
+                QApplication.sendPostedEvents(item, QEvent.Type.LayoutRequest)
 
 
 def _grow(widget: QWidget, areas: list[QAbstractScrollArea]) -> None:
