@@ -170,7 +170,7 @@ def value_sum(site: SiteTrace, head: int, query: int) -> ValueSum | None:
     A weight that is not a number counts as 0. Raises `IndexError` for another head or query.
     """
     read = as_read("v", site.stages)
-    if not read or "mixed" not in site.stages:
+    if not read:
         return None
     row = slice(query, query + 1)
     weights = np.nan_to_num(site.window(site.map, head, row)[0].astype(np.float64))
