@@ -32,6 +32,7 @@ def services_of(store: Store) -> Services:
     # A file of the test: what is written replaces the file, and would replace a device, too.
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "services.ini"
     settings = Settings(QSettings(str(file), QSettings.Format.IniFormat))
+    settings.is_first_run()  # the first one is over: nothing plays by itself
     schedulers = Schedulers(worker, worker, worker, worker)
     return Services(store, schedulers, Documents(store, worker, settings), settings, Status())
 

@@ -19,7 +19,7 @@ from attnviz.gui.display import sentence_for_abort
 from attnviz.gui.look import look, scale
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.icons import app_icon
-from attnviz.gui.services.documents import FIRST_PRESET, STORIES, last_document, title_of
+from attnviz.gui.services.documents import FIRST_PRESET, FIRST_SENTENCES, last_document, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets import roles
 from attnviz.gui.window.interrupt import SIGNALLED, Interrupt
@@ -97,12 +97,12 @@ def _first_preset(first: Path | str | None) -> str | None:
     """Id of the preset that a window begins with; None: it begins with a file."""
     if isinstance(first, str):
         return first
-    return STORIES[current_language()] if first is None or needs_model(first) else None
+    return FIRST_SENTENCES[current_language()] if first is None or needs_model(first) else None
 
 
 def fill(window: Window, first: Path | str | None, *, is_reopened: bool = False) -> None:
-    """Show the first document; over that of an earlier start, or without one, also the start page at the
-    first run or where it is set.
+    """Show the first document; over that of an earlier start, or without one, also the start page where it is
+    set.
     """
     has_page = is_reopened or first is None
     window.store.stand_in()
@@ -142,7 +142,7 @@ def _over_preset(window: Window, first: Path | str | None, has_page: bool) -> No
 
 
 def _wants_page(window: Window) -> bool:
-    return bool(window.settings.is_first_run() or window.settings["start"])
+    return bool(window.settings["start"])
 
 
 class FirstFrame(QObject):

@@ -164,16 +164,19 @@ class ValueSum:
 
 
 def value_sum(site: SiteTrace, head: int, query: int) -> ValueSum | None:
-    """The sum of one query in one head; None for an attention without values, which has weights alone.
+    """The sum of one query in one head; None for an attention without values, or with zeros in their place,
+    as one that is made of weights alone.
 
     A weight that is not a number counts as 0. Raises `IndexError` for another head or query.
     """
     read = as_read("v", site.stages)
-    if not read or "mixed" not in site.stages:
+    if not read:
         return None
     row = slice(query, query + 1)
     weights = np.nan_to_num(site.window(site.map, head, row)[0].astype(np.float64))
     values = site.window(read, head // site.experiment.heads.group_size).astype(np.float64)
+    if not values.any():
+        return None
     result = site.window("mixed", head, row)[0].astype(np.float64)
     blocked = site.unseen(head, rows=row, by_masks=not site.experiment.adds_to_blocked)
     hidden = np.zeros(len(weights), np.bool_) if blocked is None else np.asarray(blocked[0])

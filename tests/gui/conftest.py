@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import THEME_PROPERTY
+from attnviz.gui.panels.glance.opening import remember
 from attnviz.gui.settings import Settings
 from attnviz.gui.window.window import Window
 from attnviz.model.io.presets import load_preset
@@ -39,11 +40,16 @@ Other windows begin as the program's own, and get a panel or a section once it i
 """
 
 
-def settings_in(file: Path) -> tuple[Settings, QSettings]:
-    """The program's settings in a file, and what stores them."""
+def settings_in(file: Path, *, is_first: bool = False) -> tuple[Settings, QSettings]:
+    """The program's settings in a file, and what stores them: of a person who works in Explore and has folded
+    the first glance, or of a first start.
+    """
     stored = QSettings(str(file), QSettings.Format.IniFormat)
     made = Settings(stored)
     made["theme"], made["language"] = "light", "en"
+    if not is_first:
+        made.set_workspace("explore")
+        remember(made, is_folded=True)
     return made, stored
 
 
@@ -51,6 +57,12 @@ def settings_in(file: Path) -> tuple[Settings, QSettings]:
 def settings(tmp_path: Path) -> Settings:
     """The program's settings, in a file of this test."""
     return settings_in(tmp_path / "settings.ini")[0]
+
+
+@pytest.fixture
+def first_settings(tmp_path: Path) -> Settings:
+    """Those of a first start."""
+    return settings_in(tmp_path / "first.ini", is_first=True)[0]
 
 
 @contextmanager

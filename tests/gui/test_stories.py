@@ -17,7 +17,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.services import documents
-from attnviz.gui.services.documents import FIRST_PRESET, STORIES, last_document, title_of
+from attnviz.gui.services.documents import FIRST_PRESET, FIRST_SENTENCES, last_document, title_of
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_text import DocumentText
@@ -85,7 +85,7 @@ def opened(qtbot: QtBot, settings: Settings, first: Path | str | None = None) ->
     return window
 
 
-@pytest.mark.parametrize(("language", "story"), list(STORIES.items()))
+@pytest.mark.parametrize(("language", "story"), list(FIRST_SENTENCES.items()))
 def test_the_first_frame_names_what_is_opened_and_no_other_preset(
     make_desk: MakeDesk, settings: Settings, tmp_path: Path, language: str, story: str
 ) -> None:
@@ -116,13 +116,13 @@ def test_a_window_begins_with_the_preset_that_is_named(
         desk.leave()
 
 
-def test_a_fresh_start_shows_the_story(make_desk: MakeDesk, qtbot: QtBot, settings: Settings) -> None:
+def test_a_fresh_start_shows_one_sentence(make_desk: MakeDesk, qtbot: QtBot, settings: Settings) -> None:
     window = opened(qtbot, settings)
     desk = Desk(qtbot, window)
     try:
         desk.settle()
-        assert desk.store.document == STORY and not desk.store.can_undo
-        assert window.windowTitle() == "A small model generates a story — layer 3 of 4 — attnviz"
+        assert desk.store.document == load_preset("stories-name") and not desk.store.can_undo
+        assert window.windowTitle() == "Who is she? — layer 3 of 4 — attnviz"
     finally:
         desk.leave()
 

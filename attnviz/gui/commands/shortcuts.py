@@ -28,6 +28,10 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("1, 2, 3, 4"), N_("arcs, map, mean, all rows")),
     (N_("F"), N_("colours with or without the first token")),
     (N_("Click a word of the arcs"), N_("select its query; an arc locks its cell, a row takes its head")),
+    (
+        N_("Space on the first glance"),
+        N_("play the sum; ← → go to the frames, a drag of the track scrubs"),
+    ),
     (N_("Arrow keys on a heat map"), N_("move from cell to cell; Enter locks")),
     (N_("Arrow keys on a table"), N_("move from cell to cell; Tab leaves the table")),
     (N_("Enter or Space on a button or list that Tab reached"), N_("press or open it; F5 then plays")),

@@ -38,7 +38,9 @@ FIRST_PRESET = "fluffy-blue-creature"
 """The initial document of a window: quick to read, until another one opens."""
 
 STORIES = {"en": "stories-en", "zh_CN": "stories-zh"}
-"""Document of a fresh start, by language: the bundled model generates a story."""
+"""A new document, by language: the bundled model generates a story."""
+FIRST_SENTENCES = {"en": "stories-name", "zh_CN": "stories-name-zh"}
+"""Document of a fresh start, by language: one word of a sentence looks for another one."""
 MOST_NAMED = 60
 """Characters of a title that become a file name."""
 EMPTY_WIDTH = 8

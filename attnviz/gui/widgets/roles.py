@@ -34,6 +34,12 @@ ROLES: dict[str, QAccessible.Role] = {
     "Dial": QAccessible.Role.Dial,
     "LatentDiagram": QAccessible.Role.Chart,
     "AxesPicture": QAccessible.Role.Chart,
+    "ArcsView": QAccessible.Role.Chart,
+    "SumPlane": QAccessible.Role.Chart,
+    "SumRows": QAccessible.Role.List,
+    "NextBars": QAccessible.Role.List,
+    "HeadChips": QAccessible.Role.List,
+    "Scrubber": QAccessible.Role.Slider,
 }
 """Name of a widget's class: its role."""
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from attnviz.gui.palette.chooser import Chooser
     from attnviz.gui.palette.palette import Palette
     from attnviz.gui.panels.compare.compare import ComparePanel
+    from attnviz.gui.panels.glance.glance import GlancePanel
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
     from attnviz.gui.panels.stage.stage import StageViewPanel
@@ -255,9 +256,9 @@ class Handlers(QObject):
 
     @Slot()
     def on_first_token(self) -> None:
-        stage = self._stage()
-        if stage is not None:
-            stage.switch_first()
+        panel = self._glance() or self._stage()
+        if panel is not None:
+            panel.switch_first()
 
     @Slot()
     def on_next_head(self) -> None:
@@ -305,6 +306,13 @@ class Handlers(QObject):
         """Lock what the next word of the caption, or the one before, refers to; False without one."""
         stage = self._stage()
         return stage is not None and stage.step_caption(step)
+
+    def _glance(self) -> GlancePanel | None:
+        """The panel of the first glance while it has the workspace."""
+        from attnviz.gui.panels.glance.glance import GlancePanel
+
+        glance = self._surface.panels.get("glance") if self._workspaces.is_opening else None
+        return glance if isinstance(glance, GlancePanel) else None
 
     def _stage(self) -> StageViewPanel | None:
         """The panel of the large view."""
@@ -415,7 +423,12 @@ class Handlers(QObject):
 
     @Slot()
     def on_play(self) -> None:
-        self._play(Toggle())
+        """Play the sum of the first glance, or the generation where that is folded."""
+        glance = self._glance()
+        if glance is not None:
+            glance.play_or_pause()
+        else:
+            self._play(Toggle())
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
@@ -465,6 +478,7 @@ class Handlers(QObject):
         if self._workspaces.enlarged:
             self._store.play(Watch(ENLARGED, is_seen=True))
         else:
+            self._workspaces.set_opening(False)
             self._workspaces.show_panel("text")
 
     # --- export, help

@@ -30,6 +30,7 @@ from attnviz.gui.live.trace import LATE, Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import retranslate, says
+from attnviz.gui.panels.glance.opening import opens, remember
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS, sharing
 from attnviz.gui.recovery.keeping import Keeping
@@ -152,6 +153,7 @@ class Window(QMainWindow):
         self.commands.fill(self.top_bar.menus, menus.extend)
         self._connect()
         self._hide_empty()
+        self._choose_opening()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
         retranslate(self)
@@ -202,6 +204,7 @@ class Window(QMainWindow):
         self.top_bar.tab_clicked.connect(self.start_page.leave)
         self.start_page.left.connect(self.leave)
         self.store.changed.connect(self._on_changed)
+        self.store.opened.connect(self._choose_opening)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
@@ -234,7 +237,10 @@ class Window(QMainWindow):
         self._watch_menus()
         self._on_history()
         self.handlers.show_caption()
-        self.setFocus()
+        if self.workspaces.is_opening:
+            self.leave()
+        else:
+            self.setFocus()
         if in_pauses:
             self.store.traced.connect(self._on_first_trace)
         self.store.choose_engine(self.settings["engine"], self.settings["device"])
@@ -250,6 +256,7 @@ class Window(QMainWindow):
             "compare": self._watch_comparisons,
             "lesson": self._watch_lessons,
             "patching": self._show_pinned,
+            "glance": self._watch_glance,
         }
         if id_ in watches:
             watches[id_]()
@@ -291,6 +298,29 @@ class Window(QMainWindow):
         panel.pinning.changed.connect(self._show_pinned)
         panel.export_wanted.connect(self._export_comparison)
         self._show_pinned()
+
+    def _watch_glance(self) -> None:
+        from attnviz.gui.panels.glance.glance import GlancePanel
+
+        panel = self.panels["glance"]
+        assert isinstance(panel, GlancePanel)
+        panel.fold_wanted.connect(self._on_fold)
+        panel.opened.connect(self._on_number_opened)
+
+    @Slot(bool)
+    def _on_fold(self, is_folded: bool) -> None:
+        """Give the workspace to the first glance, or to its panels, now and in later documents."""
+        remember(self.settings, is_folded=is_folded)
+        self.workspaces.set_opening(not is_folded)
+        self.leave()
+
+    @Slot()
+    def _on_number_opened(self) -> None:
+        self.workspaces.open_here("inspector")
+
+    @Slot()
+    def _choose_opening(self) -> None:
+        self.workspaces.set_opening(opens(self.settings, self.store.document))
 
     def _watch_lessons(self) -> None:
         from attnviz.gui.panels.lesson.lesson import LessonPanel
@@ -438,11 +468,12 @@ class Window(QMainWindow):
         return True
 
     def leave(self) -> None:
-        """Move the focus to the map, or to the window itself, where Space plays."""
-        stage = self.panels.get("stage")
+        """Move the focus to the first glance or the map, or to the window itself, where Space plays."""
         if self.start_page.is_shown:
             return
-        target = stage if stage is not None and stage.isVisible() else self
+        wanted = "glance" if self.workspaces.is_opening else "stage"
+        panel = self.panels.get(wanted)
+        target = panel if panel is not None and panel.isVisible() else self
         target.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _press_button(self, event: QKeyEvent) -> bool:

@@ -51,8 +51,9 @@ class Workspaces(QObject):
         super().__init__(window)
         self._window, self._docks, self._settings = window, docks, settings
         self._row = WORKSPACE_BY_ID.get(settings.workspace(), WORKSPACE_BY_ID[FIRST])
+        self._opens = False
         self._node: Node = self._row.arrangement(window.width())
-        self._is_arranging = False
+        self._is_arranging = self._has_begun = False
         self._is_touched = self._was_shown = False
         self._has_tabs = False
         """True once the tabs of the workspace are in front that belong there: they can be kept."""
@@ -97,8 +98,26 @@ class Workspaces(QObject):
         panels = (panel for stack in stacks(self._node) for panel in stack.panels)
         return next((panel for panel in panels if panel not in hidden), first_panel(self._node))
 
+    @property
+    def is_opening(self) -> bool:
+        """True while the workspace shows its opening in the place of its panels."""
+        return self._opens and self._row.opening is not None
+
+    def set_opening(self, opens: bool) -> None:
+        """Show the openings of workspaces that have one, or (False) their panels."""
+        if opens == self._opens:
+            return
+        if self._row.opening is None or not self._has_begun:
+            self._opens = opens
+            return
+        self.give_back()
+        self.keep()
+        self._opens = opens
+        self._enter()
+
     def start(self) -> None:
         """Arrange the docks for the first time."""
+        self._has_begun = True
         self._enter()
 
     def switch(self, id_: str) -> None:
@@ -295,7 +314,7 @@ class Workspaces(QObject):
         self.give_back()
         self._keep_tabs()
         self._settings.set_workspace(self._row.id)
-        if self._is_touched:
+        if self._is_touched and not self.is_opening:
             state = bytes(self._window.saveState(LAYOUT_VERSION).data())
             self._settings.set_layout(self._row.id, state)
 
@@ -306,8 +325,8 @@ class Workspaces(QObject):
         with self._arranging():
             self.rails.clear()
             self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
-            state = self._settings.layout(self._row.id)
-            self._node = self._row.arrangement(self._window.width())
+            state = b"" if self.is_opening else self._settings.layout(self._row.id)
+            self._node = self._row.arrangement(self._window.width(), opens=self._opens)
             self._arrange()  # also before a stored state, which may not know all panels
             self._is_touched = bool(state) and self._window.restoreState(QByteArray(state), LAYOUT_VERSION)
             self._restore_tabs()
@@ -415,11 +434,16 @@ class Workspaces(QObject):
         """The panels kept here: those that switches show, those opened on request, and the tabs in front."""
         groups = self._settings.choice(_tabs_key(self._row), ";;").split(";")
         known = [tuple(id_ for id_ in group.split() if id_ in PANEL_BY_ID) for group in groups]
-        return tuple(known) if len(known) == 3 and not self._row.is_plain else ((), (), ())
+        return tuple(known) if len(known) == 3 and self._keeps_tabs else ((), (), ())
+
+    @property
+    def _keeps_tabs(self) -> bool:
+        """False in a plain workspace, where a lesson says what is shown, and in an opening."""
+        return not self._row.is_plain and not self.is_opening
 
     def _keep_tabs(self) -> None:
-        """Remember what `_kept_tabs` returns; in a plain workspace a lesson says what is shown."""
-        if self._row.is_plain or not self._has_tabs:
+        """Remember what `_kept_tabs` returns."""
+        if not self._keeps_tabs or not self._has_tabs:
             return
         alone = {stack.panels[0] for stack in stacks(self._node) if len(stack.panels) == 1}
         firsts = {stack.panels[0] for stack in stacks(self._node)}
@@ -559,7 +583,7 @@ class Workspaces(QObject):
     def _follow(self) -> None:
         if self.enlarged:
             return
-        node = self._row.arrangement(self._window.width())
+        node = self._row.arrangement(self._window.width(), opens=self._opens)
         if node is not self._node and self._window.isVisible():
             self._keep_tabs()
             self._enter()

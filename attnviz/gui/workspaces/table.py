@@ -23,6 +23,7 @@ class WorkspaceRow:
     `tabs` is the side of a place where its tabs stand. A panel that another workspace lacks is shown in the
     first one that has it and `is_home`; in the others only where none is.
     One that `is_plain` leaves out of its bar what a student does not need.
+    `opening` are the places until a person goes on to the others, at every width; None: it has none.
     """
 
     id: str
@@ -34,17 +35,21 @@ class WorkspaceRow:
     tabs: Literal["top", "right"] = "top"
     is_home: bool = True
     is_plain: bool = False
+    opening: Node | None = None
 
     def __post_init__(self) -> None:
-        for _least, node in self.arrangements:
+        opening = () if self.opening is None else (self.opening,)
+        for node in (*(node for _least, node in self.arrangements), *opening):
             for panel in placed(node) - self.panels:
                 raise ValueError(f"The row of the panel {panel!r} lacks the workspace {self.id!r}.")
             for stack in stacks(node):
                 if len(stack.panels) + (self.drawer in stack.panels) > MOST_TABS:
                     raise ValueError(f"A place of the workspace {self.id!r} has more than {MOST_TABS} tabs.")
 
-    def arrangement(self, width: int) -> Node:
-        """The places for a window of `width` pixels."""
+    def arrangement(self, width: int, *, opens: bool = False) -> Node:
+        """The places for a window of `width` pixels; those of its opening where it `opens`."""
+        if opens and self.opening is not None:
+            return self.opening
         return next(node for least, node in self.arrangements if width >= least)
 
     @property
@@ -103,9 +108,21 @@ _NEXT_AND_CACHES = Split(
     grows=0.4,
 )
 
+_GLANCE = Split(
+    "across",
+    (
+        Stack(("glance",), 960, 1.0),
+        Stack(("inspector", "tokens", "heads"), 312, closed=True),
+    ),
+)
+"""One picture, before anything is generated; a click on a number opens the inspector beside it."""
+
+_FOLDED_GLANCE = Stack(("glance",), 36)
+
 _GENERATE = Split(
     "down",
     (
+        _FOLDED_GLANCE,
         Stack(("text",), 136, 0.12),
         Split(
             "across", (Split("across", _MAPS, size=808, grows=0.6), _NEXT_AND_CACHES), size=544, grows=0.88
@@ -117,6 +134,7 @@ _GENERATE = Split(
 _GENERATE_NARROW = Split(
     "down",
     (
+        _FOLDED_GLANCE,
         Stack(("text",), 136),
         Split(
             "across",
@@ -206,6 +224,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Space plays · Ctrl+. steps forward · Ctrl+; steps back"),
         "heads",
         ((1180, _GENERATE), (0, _GENERATE_NARROW)),
+        opening=_GLANCE,
     ),
     WorkspaceRow(
         "compare",
@@ -225,7 +244,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         ((0, _MODEL),),
     ),
 )
-FIRST = "explore"
+FIRST = "generate"
 """The workspace of a first start."""
 WORKSPACE_BY_ID = {row.id: row for row in WORKSPACES}
 for _panel in PANELS:

@@ -20,6 +20,8 @@ from attnviz.gui.workspaces.table import MOST_TABS, WORKSPACES, WorkspaceRow
 from attnviz.i18n import LANGUAGES
 
 MOST_IN_VIEW = 5
+ONE_LINE = 40
+"""Height of a panel that is folded to a line."""
 
 
 @pytest.fixture
@@ -43,7 +45,8 @@ def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> 
         first = {stack.panels[0] for stack in here}
         first = {id_ for id_ in first if PANEL_BY_ID[id_].has_content(desk.store.experiment)}
         wanted = set(SHELF) if row.id == LEARN else first  # the steps of a lesson open other places
-        assert in_view(desk) == wanted and len(wanted) <= MOST_IN_VIEW, row.id
+        lines = {stack.panels[0] for stack in here if stack.size <= ONE_LINE}
+        assert in_view(desk) == wanted and len(wanted - lines) <= MOST_IN_VIEW, row.id
         assert tabs.currentIndex() == index, row.id
 
 

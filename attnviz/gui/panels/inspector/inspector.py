@@ -264,7 +264,7 @@ class CodeFold(Control):
 class InspectorPanel(Panel):
     """Hovering previews a cell, locking keeps it; a click on a term leads to the cell of its origin."""
 
-    follows = ("locked", "stage")
+    follows = ("locked", "stage", "query", "head")
     follows_player = True
     draws_gradients = True
 
@@ -303,7 +303,8 @@ class InspectorPanel(Panel):
             self._path = ()
         else:
             self._arrive(locked)
-        if old is None or (old.view.locked, old.view.stage) != (locked, new.view.stage):
+        is_other = old is None or (old.view.locked, old.view.stage) != (locked, new.view.stage)
+        if is_other or self._stack.currentWidget() is self._empty:  # which shows the sum of the query
             self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:
@@ -412,6 +413,7 @@ class InspectorPanel(Panel):
 
     @Slot()
     def _on_opened(self) -> None:
+        self._empty.forget()
         if not self.is_seen:
             self.page.forget()
             self._code.forget()

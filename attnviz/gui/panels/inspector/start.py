@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
@@ -18,12 +18,14 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
+from attnviz.gui.widgets.pictures.value_sum import SumPlane
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, put_mask, take_mask
 from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
 from attnviz.model.spec.view import Cell, query_head
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.value_sum import ValueSum, value_sum
 
 _SCALES: dict[type, tuple[str, Scale]] = {
     SqrtDHead: (N_("Leave out ÷√d: the scores grow, and the softmax sharpens"), NoScale()),
@@ -107,8 +109,18 @@ TRIES: tuple[Try, ...] = (
 TITLE = N_("Try this")
 
 
+def _shown_sum(store: Store) -> ValueSum | None:
+    site, view = store.shown_site, store.shown_view
+    query = min(view.query, site.shape(site.map)[-2] - 1)
+    return value_sum(site, query_head(site.experiment, view), query)
+
+
+SUM_PX = 148
+"""Height of the picture of the sum."""
+
+
 class InspectorStart(Control):
-    """A sentence, and one line for each row of `TRIES` that is possible now."""
+    """A sentence, the sum of the query's values, and a line for each row of `TRIES` that is possible."""
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -120,9 +132,14 @@ class InspectorStart(Control):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
         self._lines = {row.id: LinkLine() for row in TRIES}
+        self._sum = SumPlane()
+        self._sum.setFixedHeight(SUM_PX)
+        self._sum.hide()
+        self._sum.clicked.connect(self._open_sum)
         content = QWidget()
         column = in_column(content, self._says, spacing=GRID // 2)
         column.addSpacing(GRID)
+        column.addWidget(self._sum)
         column.addWidget(self._title)
         for row in TRIES:
             line = self._lines[row.id]
@@ -146,6 +163,26 @@ class InspectorStart(Control):
             self._lines[row.id].set_text(row.sentence(self._store) if has_numbers else "")
         self._title.setText(_(TITLE))
         self._title.setVisible(has_numbers)
+        self._show_sum()
+
+    def forget(self) -> None:
+        """Hold no sum of a document that was left."""
+        self._sum.set_sum(None)
+        self._sum.hide()
+
+    def _show_sum(self) -> None:
+        """The sum of the query in the shown head, where the document has values."""
+        found = _shown_sum(self._store) if self._store.shown_trace is not None else None
+        self._sum.set_sum(found)
+        self._sum.setVisible(found is not None)
+
+    @Slot()
+    def _open_sum(self) -> None:
+        """Lock the first number of the result."""
+        found = self._sum.sum
+        if found is not None:
+            cell = Cell("mixed", found.query, 0, found.head)
+            self._store.look(stage=cell.stage, query=cell.row, locked=cell)
 
     def apply_theme(self, theme: Theme) -> None:
         super().apply_theme(theme)

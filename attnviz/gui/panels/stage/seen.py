@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import isolated, visible
-from attnviz.gui.panels.stage.arcs import ArcsContent
 from attnviz.gui.pointer import Spot
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.arcs import ArcsContent
 from attnviz.gui.widgets.heat.content import NO_HIGHLIGHT, Highlight
 from attnviz.gui.widgets.heat.stages import highlight, short_title, stage_title
 from attnviz.i18n import _

@@ -14,7 +14,6 @@ from attnviz.explain.formulas.symbols import stage_parts
 from attnviz.gui.live.brush import Brush
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.stage.arcs import ArcsView
 from attnviz.gui.panels.stage.caption import DocumentCaption
 from attnviz.gui.panels.stage.gradients import GradientBar, likely_target
 from attnviz.gui.panels.stage.header import StageHeader
@@ -24,6 +23,7 @@ from attnviz.gui.panels.stage.side import Side
 from attnviz.gui.player import Player
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.arcs import ArcsView
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.heat.map import HeatContent, HeatMap
 from attnviz.gui.widgets.heat.stages import stage_content, stage_title

@@ -17,8 +17,8 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.shades import head_color
 from attnviz.gui.look.theme import LIGHT
-from attnviz.gui.panels.stage.arcs import ArcsView
 from attnviz.gui.panels.stage.stage import StageViewPanel
+from attnviz.gui.widgets.arcs import ArcsView
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_n_layers

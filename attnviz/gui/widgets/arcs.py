@@ -45,6 +45,9 @@ LABEL = 46.0
 """Room at the left for the numbers of layer and head."""
 WORD_PX = (16, 15, 14, 13)
 """Sizes of words: the largest with which they have one line, else the smallest."""
+LEAST_LARGE, MOST_LARGE = 19, 34
+"""Sizes of words of a large picture, and the part of its width that they are."""
+_LARGE_PART = 50
 TEXT_PX, SMALL_PX = 12, 11
 HEADING, FOOT = 30.0, 24.0
 LEAST_PITCH, USUAL_PITCH, MOST_PITCH, LAYER_GAP = 5.0, 15.0, 24.0, 4.0
@@ -63,6 +66,7 @@ class ArcsContent:
 
     `chosen` is (attention, head); `is_first_off`: the weight of the first key is neither coloured nor in
     proportion to the others. `layer` names the present layer if `rows` are those of it alone.
+    `weights` (heads, keys) stand in the place of those of the lines; `following` is the word that comes next.
     """
 
     lines: WordLines
@@ -71,6 +75,8 @@ class ArcsContent:
     chosen: tuple[str, int] = ("", 0)
     is_first_off: bool = False
     layer: str = ""
+    weights: NDArray[np.float64] | None = None
+    following: str = ""
 
     @property
     def query(self) -> int:
@@ -94,7 +100,10 @@ class _Look:
 
 
 class ArcsView(Control):
-    """A click on a word selects its query, one on an arc locks its cell, one on a row takes its head."""
+    """A click on a word selects its query, one on an arc locks its cell, one on a row takes its head.
+
+    The words of one that is `large` grow with its width.
+    """
 
     query_clicked = Signal(int)
     key_hovered = Signal(int, int)
@@ -103,8 +112,9 @@ class ArcsView(Control):
     head_clicked = Signal(str, int)
     layer_stepped = Signal(int)
 
-    def __init__(self) -> None:
+    def __init__(self, *, large: bool = False) -> None:
         super().__init__()
+        self._is_large = large
         self.setObjectName("arcs")
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -155,9 +165,17 @@ class ArcsView(Control):
         lines = content.lines
         if before is None or (before.lines.queries, before.lines.keys) != (lines.queries, lines.keys):
             self._words = sentence(lines.queries), sentence(lines.keys)
-        self._weights, self._hidden = lines.given(content.query), lines.hidden(content.query)
+        self._weights = lines.given(content.query) if content.weights is None else content.weights
+        self._hidden = lines.hidden(content.query)
         self.setAccessibleName(title)
         self._describe()
+        self.update()
+
+    def forget(self) -> None:
+        """Show nothing, and hold no numbers of a document that was left."""
+        self._content, self._places = None, None
+        self._about = self._cursor = self._hovered = self._lit = -1
+        self._words, self._weights, self._hidden = ((), ()), np.zeros((0, 0)), np.zeros(0, np.bool_)
         self.update()
 
     def set_lit(self, key: int) -> None:
@@ -189,9 +207,16 @@ class ArcsView(Control):
     def _font(self, *, is_bold: bool = False) -> QFont:
         return ui_font(self._word_px, QFont.Weight.DemiBold if is_bold else QFont.Weight.Normal)
 
+    def _sizes(self) -> tuple[int, ...]:
+        """Sizes of words that are tried, the largest first."""
+        if not self._is_large:
+            return WORD_PX
+        most = min(MOST_LARGE, max(LEAST_LARGE, self.width() // _LARGE_PART))
+        return (*range(most, LEAST_LARGE, -2), LEAST_LARGE)
+
     def _arranged(self, content: ArcsContent) -> Arcs:
         """The words in one line, if a size of letters allows it."""
-        for px in WORD_PX:
+        for px in self._sizes():
             self._word_px = px
             arcs = self._arranged_at(content)
             if arcs.is_whole:
@@ -209,7 +234,7 @@ class ArcsView(Control):
         )
         is_one = lines.site.experiment.memory is None and lines.queries == lines.keys
         left = LABEL if content.rows else PAD
-        room = max(60.0, self.width() - left - PAD)
+        room = max(60.0, self.width() - left - PAD - self._following_width(content))
         about = self._about if self._about >= 0 else content.query
         chosen = about, self.key if self.key >= 0 else self.strongest
         keys = None if is_one else self._words[1]
@@ -219,7 +244,7 @@ class ArcsView(Control):
                 line=metrics.height() + 6,
                 space=0.44 * px,
                 rise=rise,
-                thick=0.94 * px,
+                thick=(0.6 if self._is_large else 0.94) * px,
                 cut=2.6 * px,
                 widest_space=5.0 * px,
             )
@@ -228,8 +253,25 @@ class ArcsView(Control):
         low = arranged(LEAST_RISE)
         rows = self._rows_height(content, USUAL_PITCH)
         free = self.height() - FOOT - rows - low.height - PAD + LEAST_RISE
-        rise = min(MOST_RISE, max(LEAST_RISE, min(free, 0.45 * self.height())))
+        most = free if self._is_large else min(free, 0.45 * self.height(), MOST_RISE)
+        rise = max(LEAST_RISE, most)
         return arranged(rise)
+
+    def _following_width(self, content: ArcsContent) -> float:
+        """Room for the word that comes next, and for as much at the other side of the sentence."""
+        if not content.following:
+            return 0.0
+        return QFontMetricsF(self._font()).horizontalAdvance(content.following) + 1.5 * self._word_px
+
+    def following_rect(self) -> QRectF:
+        """Rectangle of the word that comes next, after the last one; empty where none is shown."""
+        arcs, content = self.arcs, self._content
+        if arcs is None or content is None or not content.following or arcs.keys.after:
+            return QRectF()
+        last = arcs.keys.places[-1]
+        width = self._following_width(content) - 0.9 * self._word_px
+        left = min(last.right + 0.7 * self._word_px, self.width() - width - 2)
+        return QRectF(left, arcs.tops[last.row], width, arcs.measures.line)
 
     def _rows_height(self, content: ArcsContent, pitch: float) -> float:
         count = len(content.rows)
@@ -365,6 +407,7 @@ class ArcsView(Control):
             is_query = arcs.is_one and index == content.query
             look = _Look(is_query, index in strong, bool(self._hidden[index]), self._is_off(index))
             self._paint_word(painter, arcs, place, self._words[1][index], look)
+        self._paint_following(painter, content)
         for rect, count, part in self._cuts(arcs):
             painter.setFont(ui_font(SMALL_PX))
             painter.setPen(QColor(self._theme.accent))
@@ -373,6 +416,17 @@ class ArcsView(Control):
             above = rect.translated(0, -rect.height() * 0.8)
             painter.setFont(number_font(SMALL_PX - 1))
             painter.drawText(above, Qt.AlignmentFlag.AlignCenter, number(part))
+
+    def _paint_following(self, painter: QPainter, content: ArcsContent) -> None:
+        """The word that comes next, in a frame of dashes: it is not in the text."""
+        box = self.following_rect()
+        if not box.isEmpty():
+            painter.setPen(QPen(QColor(self._theme.value), 1.2, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(0, 0.5, 0, -0.5), 5, 5)
+            painter.setFont(self._font())
+            painter.setPen(QColor(self._theme.value))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, content.following)
 
     def _cuts(self, arcs: Arcs) -> Iterator[tuple[QRectF, int, float]]:
         """Place, number of words and their share of the row, for the words left out at each end."""
@@ -419,7 +473,8 @@ class ArcsView(Control):
             text = number(float(weights[key]))
             width = QFontMetricsF(font).horizontalAdvance(text) + 14
             x = min(max(at[0] - width / 2, 2.0), self.width() - width - 2)
-            box = QRectF(x, max(1.0, at[1] - 11), width, 22)
+            up = 22 if key == content.query and arcs.is_one else 11  # a loop is not to be covered
+            box = QRectF(x, max(1.0, at[1] - up), width, 22)
             head = content.lines.heads[int(self._weights[:, key].argmax())]
             edge = self._theme.muted if self._is_off(key) else head_color(head)
             painter.setPen(QPen(QColor(edge), 1.2))

@@ -1,0 +1,323 @@
+"""The sum of weighted values in its plane: the values as arrows, w v head to tail, and the result."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QSizePolicy
+
+from attnviz.core.head_to_tail import HeadToTail, head_to_tail, rest_from
+from attnviz.core.phrases import named
+from attnviz.core.shades import head_color
+from attnviz.core.text import elide, isolated, number, visible
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import RADIUS, Theme
+from attnviz.gui.widgets.control import Control
+from attnviz.i18n import _
+from attnviz.model.value_sum import ValueSum
+
+Points = NDArray[np.float64]
+
+MOST_VALUES = 64
+"""Values that are drawn: those with the largest weights."""
+LENS = (0.3, 0.46)
+"""Size of the lens as a part of the picture's."""
+NOTE_PX, LABEL_PX = 11, 12
+NOTE_ROOM = 30.0
+"""Room above the arrows for the sentence about the plane."""
+_FAINT = 0.4
+"""Opacity of a whole value, beside its part of the sum."""
+_HEAD, _SMALL_HEAD = 10.0, 6.0
+
+
+def word(text: str) -> str:
+    """A token inside a sentence, without the spaces around it."""
+    return isolated(elide(visible(text.strip() or text), 14))
+
+
+@dataclass(frozen=True, eq=False)
+class Hues:
+    """The colour of each key in the pictures of a sum: its own where few are summed, else its role's."""
+
+    sum: ValueSum
+    theme: Theme
+
+    def value(self, key: int) -> QColor:
+        """The colour of an arrow."""
+        if self.sum.has_few:
+            return QColor(head_color(key))
+        if key == self.sum.own:
+            return QColor(self.theme.query)
+        return QColor(self.theme.value_mark if key == self.sum.strongest else self.theme.hatch)
+
+    def step(self, key: int) -> QColor:
+        """The colour of its part of the sum: brown for the small steps of many."""
+        is_named = self.sum.has_few or key in (self.sum.own, self.sum.strongest)
+        return self.value(key) if is_named else QColor(self.theme.key_mark)
+
+    def label(self, key: int) -> QColor:
+        """The colour of text."""
+        if self.sum.has_few or key == self.sum.own:
+            return self.value(key)
+        return QColor(self.theme.value if key == self.sum.strongest else self.theme.muted)
+
+
+@dataclass(frozen=True, eq=False)
+class SumDrawing:
+    """A sum in a box at the origin of the painter; `is_small` has neither labels nor a lens."""
+
+    sum: ValueSum
+    width: float
+    height: float
+    is_small: bool
+
+    @cached_property
+    def shown(self) -> tuple[int, ...]:
+        """The keys whose values are drawn."""
+        return tuple(dict.fromkeys((*self.sum.named, *self.sum.order()[:MOST_VALUES])))
+
+    @cached_property
+    def places(self) -> HeadToTail:
+        """The places of everything."""
+        size = self.width, max(1.0, self.height - self.top)
+        edge = (8.0, 6.0) if self.is_small else (64.0, 18.0)
+        lens = (0.0, 0.0) if self.is_small else (LENS[0] * size[0], LENS[1] * size[1])
+        return head_to_tail(self.sum.projected, self.shown, self._path, size, edge, lens)
+
+    @property
+    def top(self) -> float:
+        """Upper end of the arrows' box."""
+        return 0.0 if self.is_small else NOTE_ROOM
+
+    def _path(self, part: float) -> Points:
+        return np.zeros((1, 2)) if self.sum.is_off else self.sum.path(part)
+
+    def paint(self, painter: QPainter, part: float, theme: Theme, lit: int = -1) -> None:
+        """Paint the sum at `part`; `lit` is the key in focus."""
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(0, self.top)
+        hues, places = Hues(self.sum, theme), self.places
+        self._paint_axes(painter, theme)
+        self._paint_values(painter, hues, lit)
+        tips = self._path(part)
+        path = places.path(tips)
+        if not self.is_small and places.is_moving:
+            self._paint_way(painter, theme)
+        keys = self.sum.order(part)[: len(path) - 1]
+        _paint_steps(painter, path, keys, hues, 2.0 if self.is_small else 3.0)
+        head = _SMALL_HEAD if self.is_small else _HEAD
+        _arrow(painter, path[0], path[-1], QColor(theme.ink), 1.8 if self.is_small else 3.4, head)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.ink))
+        painter.drawEllipse(QPointF(*places.origin), 2.5, 2.5)
+        if not self.is_small:
+            self._paint_lens(painter, tips, keys, hues)
+            self._paint_labels(painter, path, hues, lit)
+        painter.restore()
+
+    def _paint_axes(self, painter: QPainter, theme: Theme) -> None:
+        x, y = self.places.origin
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.drawLine(QPointF(0, y), QPointF(self.width, y))
+        painter.drawLine(QPointF(x, -self.top), QPointF(x, self.height - self.top))
+
+    def _paint_values(self, painter: QPainter, hues: Hues, lit: int) -> None:
+        """The whole values, faint."""
+        origin = np.array(self.places.origin)
+        for key in reversed(self.shown):
+            is_main = self.sum.has_few or key in (self.sum.own, self.sum.strongest)
+            color, tip = hues.value(key), self.places.values[key]
+            color.setAlphaF(1.0 if key == lit else _FAINT if is_main else 0.7)
+            if is_main or key == lit:
+                _arrow(painter, origin, tip, color, 1.4 if self.is_small else 2.2, _SMALL_HEAD + 1)
+            else:
+                painter.setPen(QPen(color, 0.8))
+                painter.drawLine(QPointF(*origin), QPointF(*tip))
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(color)
+                painter.drawEllipse(QPointF(*tip), 1.6, 1.6)
+
+    def _paint_way(self, painter: QPainter, theme: Theme) -> None:
+        """The way of the sum from the first one to the last one."""
+        start, end = (QPointF(*self.places.ends[at].tolist()) for at in (0, -1))
+        painter.setPen(QPen(QColor(theme.value_mark), 1.4, Qt.PenStyle.DotLine))
+        painter.drawLine(start, end)
+
+    def _paint_lens(self, painter: QPainter, tips: Points, keys: tuple[int, ...], hues: Hues) -> None:
+        """The small steps at the tip, enlarged, with a line to the spot that they come from."""
+        lens, theme = self.places.lens, hues.theme
+        path = self.places.path(tips)
+        first = rest_from(path)
+        if lens is None or first >= len(path) - 1:
+            return
+        left, top, right, end = lens.box
+        box, spot = QRectF(left, top, right - left, end - top), lens.magnified(tips)
+        around = QRectF(spot[0], spot[1], spot[2] - spot[0], spot[3] - spot[1])
+        painter.setPen(QPen(QColor(theme.muted), 0.8))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawRect(around)
+        painter.setPen(QPen(QColor(theme.muted), 0.8, Qt.PenStyle.DashLine))
+        side = box.left() if box.center().x() > around.center().x() else box.right()
+        painter.drawLine(around.center(), QPointF(side, box.center().y()))
+        painter.setPen(QPen(QColor(theme.hatch), 1))
+        painter.setBrush(QColor(theme.panel))
+        painter.drawRoundedRect(box, 4, 4)
+        painter.save()
+        painter.setClipRect(box)
+        large = lens.frame(tips).at(tips)
+        _paint_steps(painter, large, keys, hues, 3.0)
+        _arrow(painter, large[0], large[-1], QColor(theme.ink), 3.4, _HEAD)
+        painter.restore()
+        painter.setFont(ui_font(NOTE_PX))
+        painter.setPen(QColor(theme.muted))
+        said = _("the tip, × {factor}").format(factor=lens.factor)
+        painter.drawText(box.adjusted(6, 3, -6, -3), Qt.AlignmentFlag.AlignTop, said)
+
+    def _paint_labels(self, painter: QPainter, path: Points, hues: Hues, lit: int) -> None:
+        font = ui_font(LABEL_PX)
+        metrics, names = QFontMetricsF(font), self.sum.keys
+        keys = dict.fromkeys((*self.sum.named, *((lit,) if lit in self.shown else ())))
+        texts = {key: _("v of {word}").format(word=word(names[key])) for key in keys}
+        sizes = {key: (metrics.horizontalAdvance(text) + 2, metrics.height()) for key, text in texts.items()}
+        found = self.places.labels(sizes)
+        painter.setFont(font)
+        for key, box in found.items():
+            painter.setPen(hues.label(key))
+            painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, texts[key])
+        bold = ui_font(LABEL_PX + 1, QFont.Weight.DemiBold)
+        text = _("Σ w·v, the result")
+        size = QFontMetricsF(bold).horizontalAdvance(text) + 2, QFontMetricsF(bold).height()
+        end = float(path[-1][0]), float(path[-1][1])
+        painter.setFont(bold)
+        painter.setPen(QColor(hues.theme.ink))
+        box = self.places.result_label(end, size, found)
+        painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, text)
+
+
+def plane_note(sum_: ValueSum) -> str:
+    """The plane of the picture, and the share of the result that it holds."""
+    if sum_.is_off:
+        return _("This head is switched off: its result is 0, whatever its weights are")
+    share = f"{100 * sum_.share:.4g} %" if math.isfinite(sum_.share) else number(sum_.share)
+    if sum_.through is None:
+        said = _("plane of the two largest directions of v; it holds {share} of the result’s squared length")
+        return said.format(share=share)
+    first, second = (word(sum_.keys[key]) for key in sum_.through)
+    said = _(
+        "plane through v of “{first}” and v of “{second}”; it holds {share} of the result’s squared length"
+    )
+    return said.format(first=first, second=second, share=share)
+
+
+class SumPlane(Control):
+    """The sum of one query; a click on it asks for the arithmetic of the result."""
+
+    clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("sum_plane")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._sum: ValueSum | None = None
+        self._part, self._lit = 1.0, -1
+        self._drawing: SumDrawing | None = None
+
+    @property
+    def sum(self) -> ValueSum | None:
+        """The shown sum."""
+        return self._sum
+
+    @property
+    def drawing(self) -> SumDrawing | None:
+        """The places in the present size."""
+        if self._sum is None:
+            return None
+        size = float(self.width()), float(self.height())
+        if self._drawing is None or (self._drawing.width, self._drawing.height) != size:
+            self._drawing = SumDrawing(self._sum, *size, is_small=False)
+        return self._drawing
+
+    def set_sum(self, sum_: ValueSum | None, part: float = 1.0) -> None:
+        """Show another sum, or another part of its way."""
+        if sum_ is not self._sum:
+            self._drawing = None
+        self._sum, self._part = sum_, part
+        if sum_ is not None:
+            length = named("|Σ w·v|", number(sum_.length(part), 2))
+            self.setAccessibleName(_("Sum of the weighted values"))
+            self.setAccessibleDescription(f"{length} · {plane_note(sum_)}")
+        self.update()
+
+    def set_lit(self, key: int) -> None:
+        """Emphasise the value of a key; −1: none."""
+        if key != self._lit:
+            self._lit = key
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(480, 200)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, 96)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton and self._sum is not None:
+            self.clicked.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, theme, drawing = QPainter(self), self._theme, self.drawing
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(theme.line), 1))
+        painter.setBrush(QColor(theme.ground))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
+        if drawing is None or self._sum is None:
+            return
+        painter.setClipRect(self.rect().adjusted(1, 1, -1, -1))
+        drawing.paint(painter, self._part, theme, self._lit)
+        painter.setFont(ui_font(NOTE_PX))
+        painter.setPen(QColor(theme.muted))
+        wrapped = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
+        painter.drawText(QRectF(self.rect()).adjusted(10, 5, -10, 0), int(wrapped), plane_note(self._sum))
+
+
+def _paint_steps(painter: QPainter, path: Points, keys: tuple[int, ...], hues: Hues, width: float) -> None:
+    for key, start, end in _steps(path, keys):
+        length = float(np.hypot(*(end - start)))
+        if length >= 0.3:
+            _arrow(painter, start, end, hues.step(key), width, min(_SMALL_HEAD + 1, 0.6 * length))
+
+
+def _steps(path: Points, keys: tuple[int, ...]) -> Iterator[tuple[int, Points, Points]]:
+    return zip(keys, path[:-1], path[1:], strict=True)
+
+
+def _arrow(painter: QPainter, start: Points, end: Points, color: QColor, width: float, head: float) -> None:
+    """A line with a head whose tip is `end`; without a head where it is shorter than that."""
+    along = np.asarray(end) - np.asarray(start)
+    length = float(np.hypot(*along))
+    if length < 0.3:
+        return
+    head = min(head, length)
+    unit = along / length
+    neck, across = end - unit * head, np.array([-unit[1], unit[0]]) * head * 0.38
+    pen = QPen(color, width)
+    pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+    painter.setPen(pen)
+    painter.drawLine(QPointF(*start), QPointF(*(neck + unit * 0.2 * head)))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawPolygon(QPolygonF([QPointF(*end), QPointF(*(neck + across)), QPointF(*(neck - across))]))
+
+
+def _rect(box: tuple[float, float, float, float]) -> QRectF:
+    left, top, right, end = box
+    return QRectF(left, top, right - left, end - top)
