@@ -33,7 +33,7 @@ CHANGES: dict[str, tuple[Callable[[Desk], object], set[str]]] = {
         lambda desk: desk.window.handlers.what_is_this.explain(Target(stage="scores")),
         {"what lies over it"},
     ),
-    "workspace": (lambda desk: desk.go("generate"), {"workspace", "layout", "settings"}),
+    "workspace": (lambda desk: desk.go("generate"), {"workspace", "layout"}),
 }
 
 

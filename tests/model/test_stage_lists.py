@@ -70,7 +70,6 @@ ASKS = {
     "model/edit/tips.py": "what a block reads, in a sentence",
     "model/gradient.py": "the loss is that of the logits",
     "model/spec/block.py": "a role of a matrix",
-    "model/value_sum.py": "the sum that is taken apart",
     "pages/sites.py": "the read-out",
     "study/change.py": "the read-out",
     "study/circuits.py": "the last norm, folded into a direction",
