@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
@@ -17,12 +18,13 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.core.text import number
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.look import look
+from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import MOTION_PROPERTY
 from attnviz.gui.panels.glance.glance import STRIP_PX, GlancePanel
 from attnviz.gui.panels.glance.opening import opens, remember
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.pictures.value_sum import SumPlane
+from attnviz.gui.widgets.pictures.value_sum import NOTE_PX, SumPlane, plane_note
 from attnviz.gui.window.window import Window
 from attnviz.i18n import set_language
 from attnviz.model.spec.view import Cell
@@ -183,6 +185,12 @@ def test_the_inspector_shows_the_sum_before_a_click(make_desk: MakeDesk) -> None
     (plane,) = empty.findChildren(SumPlane)
     desk.qtbot.waitUntil(plane.isVisible)
     assert "99.98 %" in plane.accessibleDescription()
+    drawing = plane.drawing
+    assert drawing is not None and drawing.places.lens is None, "too narrow for a second picture inside"
+    lines = QFontMetricsF(ui_font(NOTE_PX)).boundingRect(
+        QRectF(0, 0, plane.width() - 20, 200), int(Qt.TextFlag.TextWordWrap), plane_note(drawing.sum)
+    )
+    assert lines.height() > 20 and drawing.top >= lines.height() + 5, "no arrow lies under its sentence"
     title = desk.find(QLabel, "tries_title")
     assert plane.mapTo(empty, plane.rect().bottomLeft()).y() < title.mapTo(empty, title.rect().topLeft()).y()
     desk.click(plane)

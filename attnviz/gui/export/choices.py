@@ -24,6 +24,8 @@ from attnviz.model.sites.titles import site_title
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
 
+TEMPERATURE = "temperature"
+"""Path of the number that a new sweep changes."""
 DECODE, LAYERS, NUMBER = "decode", "layers", "number"
 """Changes of a sequence other than a field by its path."""
 STILL = ("comparison", "step", "cost")
@@ -139,6 +141,12 @@ def _overs(source: Source, at: At) -> Items:
     return [*swept, (NUMBER, _("a number by path"))]
 
 
+def _over(source: Source, at: At) -> str:
+    """The temperature, or the first number of an attention without one."""
+    paths = [path for path, _title in _overs(source, at)]
+    return TEMPERATURE if TEMPERATURE in paths else paths[0]
+
+
 def _span(source: Source, at: At) -> tuple[str, str, bool]:
     """The usual range of the number that changes, and True for equal ratios."""
     row = next((row for row in swept_fields(at.site.experiment) if row.path == at.over), None)
@@ -199,7 +207,7 @@ CHOICES: tuple[ChoiceRow, ...] = (
         "over",
         N_("Variable"),
         _overs,
-        lambda source, at: _overs(source, at)[0][0],
+        _over,
         decides=True,
         flag="--over",
         read=over_of,

@@ -108,7 +108,7 @@ class Exporter(QObject):
             active_theme().name,
             self._other(),
             seen,
-            drawn,
+            drawn if drawn is not trace else None,
             self.lesson(),
             self._store.path or Path(proposed_name(self._store.document)),
             self._store.path is not None and not self._store.chapters.present.is_modified,

@@ -16,9 +16,11 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QLabel, QPushButton, QSlider, QToolButton
 
 import attnviz
+from attnviz.figures.kinds.table import KINDS
 from attnviz.figures.sequences.frames import OVER
 from attnviz.figures.sequences.sequence import Sequence
-from attnviz.gui.export.choices import over_of
+from attnviz.figures.subject import Subject
+from attnviz.gui.export.choices import STILL, over_of
 from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.window.jobs import JOB_BY_KEY
@@ -46,6 +48,24 @@ def sweep(dialog: ExportDialog, first: str = "0.5", last: str = "2", count: str 
     pick(dialog, "over", "temperature")
     for name, text in (("first", first), ("last", last), ("count", count)):
         box(dialog, name).setText(text)
+
+
+def test_an_animation_begins_with_the_picture_in_sight_and_the_temperature(make_desk: MakeDesk) -> None:
+    desk = make_desk("causal-decode")
+    desk.store.look(picture="arcs", stage="weights")
+    subject = Subject(desk.store.shown_trace, desk.store.document.view)
+    kinds = {row.id for row in KINDS if row.id not in STILL and row.why_not(subject) is None}
+
+    def look(dialog: ExportDialog) -> None:
+        for row in ("sequence", "generation"):
+            pick(dialog, "what", row)
+            pictures = box(dialog, "picture")
+            assert {pictures.itemData(index) for index in range(pictures.count())} == kinds
+            assert pictures.currentData() == "arcs"
+        pick(dialog, "what", "sequence")
+        assert box(dialog, "over").currentData() == "temperature"
+
+    in_dialog(desk, "export_sequence", look)
 
 
 def test_every_change_of_the_dialog_is_a_sequence(make_desk: MakeDesk) -> None:

@@ -35,7 +35,7 @@ FRAMES = (
     (1.0, N_("after"), N_("the row of weights of this head"), N_("the row of weights of this head")),
 )
 """A part of the way, its name, and what it mixes: of a query that is a key, and of another one."""
-LEAST_FRAME, WIDEST_FRAME, GAP = 300.0, 640.0, 14.0
+LEAST_FRAME, WIDEST_FRAME, GAP = 270.0, 640.0, 14.0
 TRACK, HANDLE = 26.0, 9.0
 _HEAD = 22.0
 LEAST_WEIGHT = 0.02

@@ -29,12 +29,15 @@ MOST_VALUES = 64
 """Values that are drawn: those with the largest weights."""
 LENS = (0.3, 0.46)
 """Size of the lens as a part of the picture's."""
+LEAST_LENS = 360.0
+"""Width of a picture from which its lens has room for steps and their factor."""
 NOTE_PX, LABEL_PX = 11, 12
 NOTE_ROOM = 30.0
-"""Room above the arrows for the sentence about the plane."""
+"""Room above the arrows for a sentence about the plane in one line."""
 _FAINT = 0.4
 """Opacity of a whole value, beside its part of the sum."""
 _HEAD, _SMALL_HEAD = 10.0, 6.0
+_WRAPPED = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
 
 
 def word(text: str) -> str:
@@ -88,13 +91,17 @@ class SumDrawing:
         """The places of everything."""
         size = self.width, max(1.0, self.height - self.top)
         edge = (8.0, 6.0) if self.is_small else (64.0, 18.0)
-        lens = (0.0, 0.0) if self.is_small else (LENS[0] * size[0], LENS[1] * size[1])
+        has_lens = not self.is_small and self.width >= LEAST_LENS
+        lens = (LENS[0] * size[0], LENS[1] * size[1]) if has_lens else (0.0, 0.0)
         return head_to_tail(self.sum.projected, self.shown, self._path, size, edge, lens)
 
-    @property
+    @cached_property
     def top(self) -> float:
-        """Upper end of the arrows' box."""
-        return 0.0 if self.is_small else NOTE_ROOM
+        """Upper end of the arrows' box, below the sentence about the plane."""
+        if self.is_small:
+            return 0.0
+        room, metrics = _note_rect(self.width), QFontMetricsF(ui_font(NOTE_PX))
+        return max(NOTE_ROOM, metrics.boundingRect(room, _WRAPPED, plane_note(self.sum)).bottom() + 5)
 
     def _path(self, part: float) -> Points:
         return np.zeros((1, 2)) if self.sum.is_off else self.sum.path(part)
@@ -202,6 +209,11 @@ class SumDrawing:
         painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, text)
 
 
+def _note_rect(width: float) -> QRectF:
+    """The room of the sentence about the plane in a picture of a width; its lines determine the height."""
+    return QRectF(10, 5, max(1.0, width - 20), 200)
+
+
 def plane_note(sum_: ValueSum) -> str:
     """The plane of the picture, and the share of the result that it holds."""
     if sum_.is_off:
@@ -285,8 +297,7 @@ class SumPlane(Control):
         drawing.paint(painter, self._part, theme, self._lit)
         painter.setFont(ui_font(NOTE_PX))
         painter.setPen(QColor(theme.muted))
-        wrapped = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
-        painter.drawText(QRectF(self.rect()).adjusted(10, 5, -10, 0), int(wrapped), plane_note(self._sum))
+        painter.drawText(_note_rect(self.width()), _WRAPPED, plane_note(self._sum))
 
 
 def _paint_steps(painter: QPainter, path: Points, keys: tuple[int, ...], hues: Hues, width: float) -> None:

@@ -387,7 +387,12 @@ def test_weights_alone_have_no_plane_and_no_list(qtbot: QtBot, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("size", "px", "n_frames", "has_list"),
-    [((1264, 728), 24, 3, True), ((1008, 568), LEAST_LARGE, 1, False), ((2544, 1368), MOST_LARGE, 3, True)],
+    [
+        ((1264, 728), 24, 3, True),
+        ((1008, 568), LEAST_LARGE, 3, False),
+        ((960, 568), LEAST_LARGE, 1, False),
+        ((2544, 1368), MOST_LARGE, 3, True),
+    ],
 )
 def test_words_and_parts_follow_the_size(
     qtbot: QtBot, size: tuple[int, int], px: int, n_frames: int, has_list: bool
