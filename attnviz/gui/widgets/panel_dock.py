@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.control import MOUSE_ONLY, active_theme
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 
@@ -233,6 +233,7 @@ class PanelDock(QDockWidget):
         """The choice of the panel that is shown, if it has several."""
         if len(panels) > 1:
             self.switch = Segmented((), self.panel_id)
+            self.switch.setProperty(MOUSE_ONLY, True)
             self.switch.changed.connect(self.bring)
             self._body.addWidget(self.switch, 0, Qt.AlignmentFlag.AlignLeft)
         self._pages = {id_: Page(room) for id_, room in panels.items()}

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QLabel,
+    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -261,13 +262,16 @@ def test_a_panel_is_exported_whole_and_without_what_only_the_mouse_needs(desk: D
     assert "Esc unlocks" not in texts["inspector"]
 
 
-def test_no_picture_of_a_panel_has_buttons(desk: Desk) -> None:
+def test_no_picture_of_a_panel_has_buttons_tabs_or_a_search(desk: Desk) -> None:
     seen = {id_: panel for id_, panel in desk.window.panels.items() if panel.is_seen}
     assert {"stage", "vectors", "mechanism"} & set(seen)
     found = 0
     for id_, panel in seen.items():
         frame = framed(panel)
-        tools = [part for part in frame.findChildren(QWidget) if isinstance(part, widget.TOOLS)]
+        parts = frame.findChildren(QWidget)
+        tools = [part for part in parts if isinstance(part, widget.TOOLS)]
+        if id_ == "mechanism":
+            tools += [frame.switch, panel.findChild(QLineEdit, "mechanism_search")]
         shown = [part for part in tools if part.isVisible()]
         found += len(shown)
         with widget.shown_whole(frame):

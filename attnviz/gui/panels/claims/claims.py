@@ -21,6 +21,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
 from attnviz.gui.widgets.scroll import clear_scroll
@@ -222,6 +223,7 @@ class ClaimsPanel(Panel):
         says(self, name=N_("Claims"))
         search = N_("Search the claims")
         self.search = says(LineEdit(), id="claims_search", name=search, placeholder=search)
+        self.search.setProperty(MOUSE_ONLY, True)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
         self._note = QLabel()

@@ -10,6 +10,7 @@ from attnviz.gui.live.clock import Clock
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.glance.motion import FIRST_S, WORD_S, Motion
+from attnviz.gui.panels.glance.scrubber import STOPS
 from attnviz.gui.panels.glance.seen import GlanceSeen
 from attnviz.gui.panels.glance.sentence import SentenceSheet
 from attnviz.gui.panels.glance.strip import Strip
@@ -223,10 +224,12 @@ class GlancePanel(Panel):
 
     @Slot()
     def play_or_pause(self) -> None:
-        """Play the sum, pause, or go on, as Space does."""
+        """Play the sum, pause, or go on, as Space does; with reduced motion, show the next of three parts."""
         if transition_ms(self):
             self.motion.toggle()
             self.way.button.set_playing(self.motion.is_playing)
+        else:
+            self._on_scrubbed(next((part for part in STOPS if part > self._part), STOPS[0]))
 
     def _rest(self) -> None:
         """Stand at the end of the way."""

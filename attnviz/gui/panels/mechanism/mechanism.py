@@ -33,7 +33,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.control import MOUSE_ONLY, active_theme
 from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _, ngettext
@@ -95,6 +95,7 @@ class SearchLine(LineEdit):
         self._theme = active_theme()
         name = N_("Find a setting")
         says(self, id="mechanism_search", name=name, placeholder=name)
+        self.setProperty(MOUSE_ONLY, True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setClearButtonEnabled(True)
         self.setTextMargins(_LEFT - GRID, 0, 0, 0)
