@@ -64,7 +64,7 @@ REFUSED = {
     "[x](mask shadow)": "mask must be one of 'causal', 'prefix'",
     "[x](head three)": "head must be a whole number of at least 1; got 'three'.",
     "[x](head 0)": "head must be a whole number of at least 1; got '0'.",
-    "[x](set temprature 1)": "such as temperature or position.base; got 'temprature'.",
+    "[x](set temperatura 1)": "such as temperature or position.base; got 'temperatura'.",
     "[x](set position.baze 1)": "set must be the path of a field",
     "[x](set temperature)": "A value must be JSON; got ''.",
     "[x](set temperature NaN)": "A value must be JSON; got 'NaN'.",

@@ -110,7 +110,7 @@ def test_the_word_that_differs_brings_the_answer_back(
     assert main(arguments) == 0
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 2 + 4
-    assert rows[2].split()[1:][6] == "1.00"
+    assert rows[2].split()[2:][6] == "1.00"
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class GlancePanel(Panel):
             if is_seen:
                 self._show()
             else:
-                self._release()
+                self._rest()
 
     def _watch(self) -> None:
         self.store.play(Watch(type(self).__name__, self.is_seen))
