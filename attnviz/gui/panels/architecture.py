@@ -233,7 +233,7 @@ class ArchitectureCanvas(QWidget):
 MOST_POINTED = 256
 """Tokens up to which cells are pointed at one by one; a longer matrix is shown as its overview."""
 
-PAINTED = ("head", "orientation", "ranges", "keys")
+PAINTED = ("head", "orientation", "ranges", "keys", "first_tokens")
 """Fields of the view that every map of the panel shows."""
 
 

@@ -37,6 +37,7 @@ ROWS = {row.id: row for row in table.PANELS}
 PANEL_IDS = tuple(ROWS)
 
 LOOKS: dict[str, Any] = {
+    "first_tokens": tuple(FirstToken(head, True, f"layers.{n}.self") for n in (0, 1) for head in (0, 1)),
     "stage": "scores",
     "head": 1,
     "query": 2,
@@ -53,7 +54,6 @@ LOOKS: dict[str, Any] = {
     "target": "layers.1.self.weights[0, 2, 1]",
     "quantity": "gradient",
     "grid": HeadGrid("entropy", "score"),
-    "first_tokens": (FirstToken(1, True, "layers.1.self"),),
     "parts": ("formula",),
 }
 """Another value of every field of the view."""

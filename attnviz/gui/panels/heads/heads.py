@@ -38,6 +38,8 @@ from attnviz.study.heads.orders import HEAD_ORDER_BY_ID, HEAD_ORDERS, HeadOrder,
 _BESIDE = 40
 """Pixels of the combo box beside its text."""
 ARROW = 18
+PAINTED = ("stage", "orientation", "ranges", "first_tokens")
+"""Fields of the view that every picture of the panel shows."""
 
 
 class SiteChooser(QWidget):
@@ -178,7 +180,7 @@ MOST_HEADS = 128
 class HeadsPanel(Panel):
     """One picture per head. Stages without heads are shown by their weights."""
 
-    follows = ("stage", "head", "query", "ranges", "orientation", "locked")
+    follows = (*PAINTED, "head", "query", "locked")
     follows_player = True
     draws_gradients = True
 
@@ -257,7 +259,7 @@ class HeadsPanel(Panel):
         if old is None or self.store.trace is None:
             return
         before, after = old.view, new.view
-        if any(getattr(before, name) != getattr(after, name) for name in ("stage", "orientation", "ranges")):
+        if any(getattr(before, name) != getattr(after, name) for name in PAINTED):
             self._paint(self.store.drawn_site)
         elif before.head != after.head:
             self._arrange(self.store.drawn_site)
