@@ -6,7 +6,7 @@ import pytest
 from desk import Desk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QToolButton
 
 from attnviz.gui.palette.chooser import Chooser, PanelLine
 from attnviz.gui.panels.table import GROUPS, PANELS, PANELS_OF_GROUP
@@ -108,3 +108,5 @@ def test_more_opens_it_too_and_a_small_window_has_room(desk: Desk) -> None:
     card = chooser.geometry().adjusted(16, 16, -16, -16)
     assert desk.window.rect().contains(card)
     assert {row.id for row in PANELS if not row.within} == set(chooser.shown())
+    scroll = chooser.findChild(QScrollArea)
+    assert scroll is not None and scroll.widget().width() <= scroll.viewport().width()  # no sentence is cut

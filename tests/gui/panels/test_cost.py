@@ -11,11 +11,12 @@ import pytest
 from desk import count_color, picture
 from first_layer import change, stacked
 from panels import recolor
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
+    QComboBox,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -403,6 +404,21 @@ def test_a_narrow_panel_shows_the_arithmetic_or_the_curve(panel: CostPanel, qtbo
     assert side is not None
     qtbot.mouseClick(side, Qt.MouseButton.LeftButton)
     assert curve.isVisible() and not lines.isVisible()
+
+
+def test_in_a_narrow_column_the_sizes_stand_under_the_arithmetic(panel: CostPanel, qtbot: QtBot) -> None:
+    panel.resize(272, 640)
+    qtbot.waitUntil(lambda: panel.width() < 300)
+    qtbot.wait(10)
+    lines, sizes = panel.lines, find(panel, CostFields, "cost_fields")
+    assert lines.mapTo(panel, lines.rect().bottomLeft()).y() < sizes.mapTo(panel, QPoint()).y()
+    shown = [panel.bar, lines, sizes, *panel.findChildren(QComboBox), find(panel, QLabel, "cost_sentence")]
+    for part in (part for part in shown if part.isVisible()):
+        place = QRect(part.mapTo(panel, QPoint()), part.size())
+        assert 0 <= place.left() and place.right() < panel.width(), part.objectName()
+    places = [place for _part, _text, place in panel.bar._texts(panel.bar.width())]
+    assert max(place.right() for place in places) <= panel.bar.width()
+    assert panel.bar.height() >= max(place.bottom() for place in places)
 
 
 def test_it_speaks_the_language_and_wears_the_theme(panel: CostPanel) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from attnviz.core.cost.lines import rounded
@@ -65,6 +65,7 @@ class MemoryBar(Control):
         """Show other numbers, or the same ones in another language."""
         self._fit = fit
         self.setAccessibleName(enumerated(named(name, count) for name, count, _color in self._legend()))
+        self._grow()
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -101,6 +102,26 @@ class MemoryBar(Control):
         ]
         return rows if fit.free >= 0 else [*rows[:2], (_(PAST), in_bytes(-fit.free), theme.error)]
 
+    def _texts(self, width: float) -> list[tuple[tuple[str, str, str], str, QRectF]]:
+        """Each part of the legend with its text and the place of the text, in as many lines as it needs."""
+        metrics, x, y, found = QFontMetricsF(self.font()), 0.0, BAR + 2.0, []
+        for row in self._legend():
+            text = f"{row[0]} {row[1]}"
+            taken = _SQUARE + 4 + metrics.horizontalAdvance(text) + 1
+            if x and x + taken > width:
+                x, y = 0.0, y + LEGEND
+            found.append((row, text, QRectF(x + _SQUARE + 4, y, taken - _SQUARE - 4, LEGEND)))
+            x += taken + 2 * GRID
+        return found
+
+    def _grow(self) -> None:
+        """Take the height of all lines of the legend."""
+        self.setFixedHeight(round(self._texts(self.width())[-1][2].bottom()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._grow()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._theme
         for place, color in zip(self.parts(), self._colors(theme), strict=True):
@@ -110,15 +131,13 @@ class MemoryBar(Control):
             painter.fillRect(past, QColor(theme.error))
             painter.setPen(QPen(QColor(theme.ink), 2))
             painter.drawLine(QPointF(past.left(), 0), QPointF(past.left(), BAR))
-        metrics, x = QFontMetricsF(self.font()), 0.0
-        for name, count, color in self._legend():
-            text = f"{name} {count}"
-            square = QRectF(x, BAR + (LEGEND - _SQUARE) / 2 + 1, _SQUARE, _SQUARE)
+        for (_name, _count, color), text, room in self._texts(self.width()):
+            square = QRectF(
+                room.left() - _SQUARE - 4, room.top() + (LEGEND - _SQUARE) / 2 - 1, _SQUARE, _SQUARE
+            )
             painter.fillRect(square, QColor(color))
             painter.setPen(QColor(theme.error if color == theme.error else theme.ink))
-            room = QRectF(square.right() + 4, BAR + 2, metrics.horizontalAdvance(text) + 1, LEGEND)
             painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
-            x = room.right() + 2 * GRID
         painter.end()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QTextOption,
 )
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -184,6 +185,9 @@ def _block(label: float, width: float, *, indent: float = 0.0, gap: float = 0.0)
 WIDE_PX = 720
 """From here on the arithmetic and the curve stand side by side."""
 
+NARROW_PX = 400
+"""Below this width the sizes stand under the arithmetic."""
+
 FIELDS_PX = 160
 """Least width of the column of sizes."""
 
@@ -267,7 +271,7 @@ class CostPanel(Panel):
         return QSize(456, 150)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(400, 100)
+        return QSize(250, 100)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -309,41 +313,56 @@ class CostPanel(Panel):
         self.fields.rejected.connect(self.store.rejected)
 
     def _lay_out(self) -> None:
-        top = QHBoxLayout()
-        top.setSpacing(GRID - 2)
-        for control, stretch in ((self._source, 3), (self._quantity, 3), (self._reset, 0)):
+        choices, further = QHBoxLayout(), QHBoxLayout()
+        for control in (self._source, self._quantity):
             control.setMaximumWidth(220)
-            top.addWidget(control, stretch)
-        top.addStretch(1)
-        top.addWidget(self._side)
-        top.addWidget(self._copy)
+            choices.addWidget(control)
+        further.addWidget(self._reset)
+        further.addStretch(1)
+        further.addWidget(self._side)
+        further.addWidget(self._copy)
+        self._head = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._head.addLayout(choices, 3)
+        self._head.addLayout(further, 2)
+        for row in (choices, further, self._head):
+            row.setSpacing(GRID - 2)
         self._drawing = QWidget()
         drawing = in_column(self._drawing, self._caption, spacing=0)
         drawing.addWidget(self.curve, 1)
         self._fields_scroll = clear_scroll(self.fields, sideways=False)
-        body = QHBoxLayout()
-        body.setSpacing(GRID)
-        body.addWidget(self._fields_scroll)
-        body.addWidget(self.lines, 3)
-        body.addWidget(self._drawing, 2)
+        self._body = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._body.setSpacing(GRID)
+        self._body.addWidget(self._fields_scroll, 2)
+        self._body.addWidget(self.lines, 3)
+        self._body.addWidget(self._drawing, 2)
         column = QVBoxLayout(self)
         # What does not fit a narrow dock is hidden or scrolls: the layout must not hold the dock open.
         column.setSizeConstraint(QLayout.SizeConstraint.SetNoConstraint)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(GRID - 2)
-        column.addLayout(top)
+        column.addLayout(self._head)
         column.addWidget(self.bar)
         column.addWidget(self._fits)
         result = QHBoxLayout()
         result.addWidget(self._total, 1)
         result.addWidget(self._measure)
         column.addLayout(result)
-        column.addLayout(body, 1)
+        column.addLayout(self._body, 1)
 
     @Slot()
     def _arrange(self) -> None:
-        """Place both side by side if they fit, else show the chosen one."""
-        is_wide = self.width() >= WIDE_PX
+        """Place the arithmetic and the curve side by side if they fit, else show the chosen one.
+
+        In a narrow column the sizes stand under it.
+        """
+        is_wide, is_narrow = self.width() >= WIDE_PX, self.width() < NARROW_PX
+        ways = QBoxLayout.Direction
+        self._head.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
+        self._body.setDirection(ways.BottomToTop if is_narrow else ways.LeftToRight)
+        bar = self._fields_scroll.verticalScrollBar().sizeHint().width()
+        least = max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX)
+        self._fields_scroll.setMinimumWidth(least)
+        self._fields_scroll.setMaximumWidth(self.maximumWidth() if is_narrow else least)
         self._side.setVisible(not is_wide)
         self._copy.setVisible(is_wide)
         self.lines.setVisible(is_wide or self._side.value() == "lines")
@@ -377,8 +396,7 @@ class CostPanel(Panel):
         self._quantity.set_value(q.quantity)
         self._reset.setVisible(q.is_edited)
         self.fields.set_question(q)
-        bar = self._fields_scroll.verticalScrollBar().sizeHint().width()
-        self._fields_scroll.setFixedWidth(max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX))
+        self._arrange()
         trace = self.store.trace
         self._measure.setVisible(q.quantity == "timed")
         size = q.timed_size
