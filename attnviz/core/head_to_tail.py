@@ -12,21 +12,20 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from attnviz.core.label_places import (
     AWAY,
     Box,
     Label,
     Point,
+    Points,
     Shaft,
     contains,
     crosses,
+    crossings,
     label_places,
     overlaps,
 )
-
-Points = NDArray[np.float64]
 
 SHORT = 6.0
 """Length in px or points below which the rest of the sum is shown in a lens."""
@@ -138,13 +137,14 @@ class HeadToTail:
         """
         taken = (*labels.values(), *self._boxes)
         shafts = [*(self.shaft(key) for key in labels), *self._steps, (self._ways[0][1], self._ways[-1][1])]
+        arrows = np.array(shafts, dtype=np.float64).reshape(-1, 2, 2)
         costs = np.zeros(len(Label(self._ways[0], *size).boxes()))
         for way in (*self._ways, *self._ways[-1:] * LAST):
             label = Label(way, *size)
             for number, box in enumerate(label.boxes()):
                 costs[number] += 4 * (not contains(self.room, box))
                 costs[number] += 4 * sum(overlaps(box, other) for other in taken)
-                costs[number] += sum(crosses(shaft, box) for shaft in (*shafts, way))
+                costs[number] += crossings(arrows, box).sum() + crosses(way, box)
                 costs[number] += 0.1 * (not label.is_outward(box))
         boxes = Label((self.origin, end), *size).boxes()
         ordered = [boxes[number] for number in np.argsort(costs, kind="stable")]
@@ -239,11 +239,12 @@ def _lens(
     if not factor:
         return None
     (width, height), (wide, high) = size, lens
-    shafts = [((frame.x, frame.y), _point(place)) for place in frame.at(points)]
+    tips = frame.at(points)
+    shafts = np.stack([np.broadcast_to((frame.x, frame.y), tips.shape), tips], axis=1)
     for x in (width - wide - AWAY, AWAY):
         for y in (height - high - AWAY, AWAY):
             box = x, y, x + wide, y + high
-            if not any(crosses(shaft, box) for shaft in shafts):
+            if not crossings(shafts, box).any():
                 return Lens(box, factor, frame)
     return None
 
