@@ -21,7 +21,6 @@ from attnviz.core.label_places import (
     Points,
     Shaft,
     contains,
-    crosses,
     crossings,
     label_places,
     overlaps,
@@ -139,13 +138,17 @@ class HeadToTail:
         shafts = [*(self.shaft(key) for key in labels), *self._steps, (self._ways[0][1], self._ways[-1][1])]
         arrows = np.array(shafts, dtype=np.float64).reshape(-1, 2, 2)
         costs = np.zeros(len(Label(self._ways[0], *size).boxes()))
-        for way in (*self._ways, *self._ways[-1:] * LAST):
+        for part, way in enumerate(self._ways):
             label = Label(way, *size)
-            for number, box in enumerate(label.boxes()):
-                costs[number] += 4 * (not contains(self.room, box))
-                costs[number] += 4 * sum(overlaps(box, other) for other in taken)
-                costs[number] += crossings(arrows, box).sum() + crosses(way, box)
-                costs[number] += 0.1 * (not label.is_outward(box))
+            around = label.boxes()
+            found = (
+                crossings(np.concatenate([arrows, np.array([way])]), around).sum(axis=0).astype(np.float64)
+            )
+            for number, box in enumerate(around):
+                found[number] += 4 * (not contains(self.room, box))
+                found[number] += 4 * sum(overlaps(box, other) for other in taken)
+                found[number] += 0.1 * (not label.is_outward(box))
+            costs += found * (1 + LAST if part == len(self._ways) - 1 else 1)
         boxes = Label((self.origin, end), *size).boxes()
         ordered = [boxes[number] for number in np.argsort(costs, kind="stable")]
         inside = [box for box in ordered if contains(self.room, box)]
@@ -244,7 +247,7 @@ def _lens(
     for x in (width - wide - AWAY, AWAY):
         for y in (height - high - AWAY, AWAY):
             box = x, y, x + wide, y + high
-            if not crossings(shafts, box).any():
+            if not crossings(shafts, [box]).any():
                 return Lens(box, factor, frame)
     return None
 

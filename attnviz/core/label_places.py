@@ -58,26 +58,22 @@ def contains(outer: Box, inner: Box) -> bool:
     return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
 
 
-def crossings(shafts: Points, box: Box) -> NDArray[np.bool_]:
-    """For each arrow, (arrows, both ends, xy), whether it passes through the inside of a box, (arrows,).
+def crossings(shafts: Points, boxes: Sequence[Box]) -> NDArray[np.bool_]:
+    """For arrows (arrows, both ends, xy) and boxes: which arrow passes through which box, (arrows, boxes).
 
     The part of an arrow between the two lines of each axis is an interval of its way from 0 to 1; the arrow
     passes through if both intervals share more than a moment (Liang and Barsky 1984).
     """
-    starts, ways = shafts[:, 0], shafts[:, 1] - shafts[:, 0]
-    low, high = np.array(box[:2]) - starts, np.array(box[2:]) - starts
+    edges = np.array(boxes, dtype=np.float64).reshape(-1, 4)
+    starts, ways = shafts[:, None, 0], (shafts[:, 1] - shafts[:, 0])[:, None]
+    low, high = edges[:, :2] - starts, edges[:, 2:] - starts
     is_still = ways == 0
     steps = np.where(is_still, 1.0, ways)
     one, other = low / steps, high / steps
     is_between = (low < 0) & (high > 0)
-    enters = np.where(is_still, np.where(is_between, 0.0, 2.0), np.minimum(one, other)).max(axis=1)
-    leaves = np.where(is_still, 1.0, np.maximum(one, other)).min(axis=1)
+    enters = np.where(is_still, np.where(is_between, 0.0, 2.0), np.minimum(one, other)).max(axis=2)
+    leaves = np.where(is_still, 1.0, np.maximum(one, other)).min(axis=2)
     return np.maximum(enters, 0.0) < np.minimum(leaves, 1.0)
-
-
-def crosses(shaft: Shaft, box: Box) -> bool:
-    """True if an arrow passes through a box."""
-    return bool(crossings(np.array([shaft]), box)[0])
 
 
 def label_places(
@@ -91,9 +87,11 @@ def label_places(
     full, found = list(taken), list[Box | None]()
     arrows = np.array(shafts, dtype=np.float64).reshape(-1, 2, 2)
     for label in labels:
+        boxes = label.boxes()
+        counts = crossings(arrows, boxes).sum(axis=0).tolist()
         free = [
-            (int(crossings(arrows, box).sum()), not label.is_outward(box), number, box)
-            for number, box in enumerate(label.boxes())
+            (counts[number], not label.is_outward(box), number, box)
+            for number, box in enumerate(boxes)
             if contains(room, box) and not any(overlaps(box, other) for other in full)
         ]
         found.append(min(free)[-1] if free else None)

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from attnviz.core.head_to_tail import PARTS, SAID, SHORT, HeadToTail, head_to_tail, rest_from
-from attnviz.core.label_places import Label, contains, label_places, overlaps
+from attnviz.core.label_places import Label, contains, crossings, label_places, overlaps
 
 VALUES = np.array([[2.0, 1.0], [-1.0, 2.0], [0.1, 0.1], [0.3, -0.2]])
 SIZE, EDGE, LENS = (300.0, 150.0), (40.0, 16.0), (80.0, 60.0)
@@ -90,3 +90,22 @@ def test_the_label_of_an_arrow_stands_beyond_its_tip(tip: tuple[float, float], i
     shaft = (100.0, 100.0), tip
     (box,) = label_places([Label(shaft, 30.0, 10.0)], (0.0, 0.0, 200.0, 200.0), [shaft])
     assert box is not None and (box[0] < tip[0] - 20) == is_left
+
+
+def test_arrows_cross_the_boxes_that_their_points_enter() -> None:
+    chance = np.random.default_rng(5)
+    arrows = chance.uniform(-4, 4, (200, 2, 2))
+    arrows[:20, 1] = arrows[:20, 0]  # of length zero
+    arrows[20:40, 1, 0] = arrows[20:40, 0, 0]  # upright
+    corners = np.sort(chance.uniform(-3, 3, (30, 2, 2)), axis=1)
+    boxes = [(*low, *high) for low, high in corners.tolist()]
+    shares = np.linspace(0, 1, 4001)[:, None, None]
+    points = (1 - shares) * arrows[:, 0] + shares * arrows[:, 1]  # (points, arrows, xy)
+    found = crossings(arrows, boxes)
+    for number, (left, top, right, end) in enumerate(boxes):
+        inside = (points > (left, top)).all(-1) & (points < (right, end)).all(-1)
+        deep = (points > (left + 0.01, top + 0.01)).all(-1) & (points < (right - 0.01, end - 0.01)).all(-1)
+        assert found[deep.any(0), number].all()
+        assert inside.any(0)[found[:, number]].mean() > 0.98  # a corner may lie between two points
+        near = (points > (left - 0.01, top - 0.01)).all(-1) & (points < (right + 0.01, end + 0.01)).all(-1)
+        assert not found[~near.any(0), number].any()

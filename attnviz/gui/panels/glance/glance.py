@@ -118,6 +118,8 @@ class GlancePanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         if self.store.trace is None or old is None or old.site != new.site:
             return  # another attention also sends its trace
+        if old.experiment is not new.experiment:
+            return  # an edit does, too
         if old.view.query != new.view.query or old.view.head != new.view.head:
             self._rest()
         self._show()

@@ -25,7 +25,7 @@ from attnviz.model.edit.masks import find_mask, put_mask, take_mask
 from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
 from attnviz.model.spec.view import Cell, query_head
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.value_sum import ValueSum, value_sum
+from attnviz.model.value_sum import value_sum
 
 _SCALES: dict[type, tuple[str, Scale]] = {
     SqrtDHead: (N_("Leave out ÷√d: the scores grow, and the softmax sharpens"), NoScale()),
@@ -109,12 +109,6 @@ TRIES: tuple[Try, ...] = (
 TITLE = N_("Try this")
 
 
-def _shown_sum(store: Store) -> ValueSum | None:
-    site, view = store.shown_site, store.shown_view
-    query = min(view.query, site.shape(site.map)[-2] - 1)
-    return value_sum(site, query_head(site.experiment, view), query)
-
-
 SUM_PX = 148
 """Height of the picture of the sum."""
 
@@ -172,7 +166,14 @@ class InspectorStart(Control):
 
     def _show_sum(self) -> None:
         """The sum of the query in the shown head, where the document has values."""
-        found = _shown_sum(self._store) if self._store.shown_trace is not None else None
+        store, found = self._store, None
+        if store.shown_trace is not None:
+            site, view, was = store.shown_site, store.shown_view, self._sum.sum
+            head = query_head(site.experiment, view)
+            query = min(view.query, site.shape(site.map)[-2] - 1)
+            if was is not None and was.site is site and (was.head, was.query) == (head, query):
+                return
+            found = value_sum(site, head, query)
         self._sum.set_sum(found)
         self._sum.setVisible(found is not None)
 
