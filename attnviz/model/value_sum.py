@@ -69,7 +69,8 @@ class ValueSum:
     def order(self, part: float = 1.0) -> tuple[int, ...]:
         """The keys that add something at `part`, the largest weight first."""
         weights = self.mixed(part)
-        return tuple(key for key in np.argsort(-np.abs(weights), kind="stable").tolist() if weights[key])
+        order = np.argsort(-np.abs(weights), kind="stable")
+        return tuple(order[weights[order] != 0].tolist())
 
     def tips(self, part: float = 1.0) -> Floats:
         """Tips of the vectors w v, head to tail in that order: (1 + keys of `order`, d_v), from zero."""

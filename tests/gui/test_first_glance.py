@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.text import number
+from attnviz.explain.value_sum import plane_note
 from attnviz.gui.app import FirstFrame, fill, first_document
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import ui_font
@@ -24,7 +25,7 @@ from attnviz.gui.panels.glance.glance import STRIP_PX, GlancePanel
 from attnviz.gui.panels.glance.opening import opens, remember
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.pictures.value_sum import NOTE_PX, SumPlane, plane_note
+from attnviz.gui.widgets.pictures.value_sum import NOTE_PX, SumPlane
 from attnviz.gui.window.window import Window
 from attnviz.i18n import set_language
 from attnviz.model.spec.view import Cell

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from attnviz.core.head_to_tail import SAID, HeadToTail, head_to_tail, rest_from
 from attnviz.core.label_places import AWAY, Box
-from attnviz.core.shades import Shades, head_color
-from attnviz.core.text import elide, isolated, number, visible
+from attnviz.core.shades import Shades
+from attnviz.core.text import number, visible
 from attnviz.errors import FieldError, InputError, Message, must_be
 from attnviz.explain.formulas.stages import stage_formula
+from attnviz.explain.value_sum import Hues, plane_note, word
 from attnviz.figures.content import chosen_heads, figure_title
 from attnviz.figures.fonts import broken, cut, number_font, text_font, width
 from attnviz.figures.kinds.arcs import ArcsFigure, arcs_figure, foot_of, paint, skips_first
@@ -50,7 +51,6 @@ MOST_ROWS = 4
 """Rows of the list where the values are more than few, beside the query's own and the sum of the others."""
 WORD = 54.0
 """Most of the width of the list that a word has."""
-LONGEST = 14
 MOST_FEATURES = 3
 """Features up to which a vector is written in numbers."""
 
@@ -189,50 +189,6 @@ class SumFigure:
         return f"({', '.join(text.rjust(6) for text in texts)})"
 
 
-def plane_note(summed: ValueSum) -> str:
-    """The plane of the picture, and the share of the result that it holds."""
-    if summed.is_off:
-        return _("This head is switched off: its result is 0, whatever its weights are")
-    share = f"{100 * summed.share:.4g} %" if math.isfinite(summed.share) else number(summed.share)
-    if summed.through is None:
-        said = _("plane of the two largest directions of v; it holds {share} of the result’s squared length")
-        return said.format(share=share)
-    first, second = (_word(summed.keys[key]) for key in summed.through)
-    said = _(
-        "plane through v of “{first}” and v of “{second}”; it holds {share} of the result’s squared length"
-    )
-    return said.format(first=first, second=second, share=share)
-
-
-def _word(token: str) -> str:
-    """A token inside a sentence, without the spaces around it."""
-    return isolated(elide(visible(token.strip() or token), LONGEST))
-
-
-@dataclass(frozen=True, eq=False)
-class _Hues:
-    """The colour of each key: its own where few are summed, else that of its role; in greys, muted."""
-
-    sum: ValueSum
-    shades: Shades
-
-    def value(self, key: int) -> str:
-        """The colour of the arrow of a value."""
-        if self.shades.is_grey:
-            return self.shades.muted
-        if self.sum.has_few:
-            return head_color(key)
-        if key == self.sum.own:
-            return self.shades.query
-        return self.shades.value_mark if key == self.sum.strongest else self.shades.hatch
-
-    def step(self, key: int) -> str:
-        """The colour of its part of the sum."""
-        if self.sum.has_few or key in (self.sum.own, self.sum.strongest):
-            return self.value(key)
-        return self.shades.key_mark
-
-
 def sum_figure(subject: Subject, style: Style) -> SumFigure:
     """Prepare the figure. Raises `ValueError` for a choice that the subject lacks, and without values."""
     site, view = subject.shown_site, subject.view
@@ -302,7 +258,7 @@ def _draw_plane(axes: Any, shown: SumFigure, shades: Shades) -> None:
         at = MARGIN + 6, shown.top + 9 + index * NOTE_LINE
         axes.text(*at, text, font=text_font(NOTE), color=shades.muted, parse_math=False)
     shift = np.array([MARGIN, shown.top + high])
-    origin, hues = np.array(places.origin) + shift, _Hues(shown.sum, shades)
+    origin, hues = np.array(places.origin) + shift, Hues(shown.sum, shades)
     for ends in (
         ((MARGIN, origin[1]), (MARGIN + shown.plane_width, origin[1])),
         ((origin[0], shown.top + high + 3), (origin[0], shown.top + shown.plane_height)),
@@ -397,7 +353,7 @@ def _arrow(
         drawn.set_clip_path(clip)
 
 
-def _draw_lens(axes: Any, shown: SumFigure, shift: Points, hues: _Hues) -> None:
+def _draw_lens(axes: Any, shown: SumFigure, shift: Points, hues: Hues) -> None:
     """The small steps at the tip, enlarged, and a line to the spot that they come from."""
     from matplotlib.patches import FancyBboxPatch, Rectangle
 
@@ -429,7 +385,7 @@ def _draw_labels(axes: Any, shown: SumFigure, end: Points, shift: Points, shades
     """The named values at their tips, and the result."""
     font, bold = text_font(LABEL), text_font(BOLD, bold=True)
     texts = {
-        key: _("v of {word}").format(word=_word(shown.sum.keys[key]))
+        key: _("v of {word}").format(word=word(shown.sum.keys[key]))
         for key in shown.sum.named
         if key in shown.drawn
     }
@@ -462,7 +418,7 @@ def _draw_list(axes: Any, shown: SumFigure, shades: Shades) -> None:
 
     left = MARGIN + (shown.plane_width + BETWEEN if shown.is_beside else 0.0)
     room = LIST if shown.is_beside else shown.width
-    font, digits, hues = text_font(LABEL), number_font(LABEL), _Hues(shown.sum, shades)
+    font, digits, hues = text_font(LABEL), number_font(LABEL), Hues(shown.sum, shades)
     says = _("weight × v, head to tail") if shown.has_vectors else _("weight × length of v, head to tail")
     y = shown.list_top + 9
     axes.text(left, y, "Σ", font=text_font(BOLD, bold=True), color=shades.ink, parse_math=False)

@@ -9,11 +9,11 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, Q
 from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.core.text import number
+from attnviz.explain.value_sum import Hues, word
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import TEXT_PX
 from attnviz.gui.widgets.along import Along
 from attnviz.gui.widgets.control import draw_focus_ring
-from attnviz.gui.widgets.pictures.value_sum import Hues, word
 from attnviz.i18n import _, ngettext
 from attnviz.model.value_sum import ValueSum
 
@@ -163,7 +163,7 @@ class SumRows(Along):
         name = QRectF(0, rect.top(), _NAME, ROW)
         if is_key and hues.sum.has_few:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(hues.value(row.key))
+            painter.setBrush(QColor(hues.value(row.key)))
             painter.drawEllipse(QPointF(5, rect.center().y()), 4, 4)
         painter.setFont(ui_font(TEXT_PX, QFont.Weight.DemiBold if is_result else QFont.Weight.Normal))
         is_strongest = is_key and row.key == hues.sum.strongest
@@ -189,7 +189,7 @@ class SumRows(Along):
         painter.fillRect(self.bar_rect(place), QColor(theme.ink) if is_result else self._bar(hues, row))
 
     def _bar(self, hues: Hues, row: _Row) -> QColor:
-        return hues.step(row.key) if row.key >= 0 else QColor(self._theme.hatch)
+        return QColor(hues.step(row.key) if row.key >= 0 else self._theme.hatch)
 
     def count(self) -> int:
         return len(self._rows)

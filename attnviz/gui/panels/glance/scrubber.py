@@ -21,20 +21,21 @@ from PySide6.QtWidgets import QSizePolicy
 from attnviz.core.phrases import named
 from attnviz.core.shades import head_color
 from attnviz.core.text import number
+from attnviz.explain.value_sum import word
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import RADIUS, TEXT_PX
 from attnviz.gui.widgets.control import Control, draw_focus_ring
-from attnviz.gui.widgets.pictures.value_sum import SumDrawing, word
+from attnviz.gui.widgets.pictures.value_sum import SumDrawing
 from attnviz.i18n import N_, _
 from attnviz.model.value_sum import ValueSum
 
-STOPS = (0.0, 0.5, 1.0)
 FRAMES = (
     (0.0, N_("before"), N_("“{word}” hears only itself"), N_("nothing is added yet")),
     (0.5, N_("half way"), N_("half itself, half its row of weights"), N_("half of its row of weights")),
     (1.0, N_("after"), N_("the row of weights of this head"), N_("the row of weights of this head")),
 )
 """A part of the way, its name, and what it mixes: of a query that is a key, and of another one."""
+STOPS = tuple(part for part, *_words in FRAMES)
 LEAST_FRAME, WIDEST_FRAME, GAP = 270.0, 640.0, 14.0
 TRACK, HANDLE = 26.0, 9.0
 _HEAD = 22.0

@@ -10,9 +10,9 @@ import numpy as np
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.text import SPACE
 from attnviz.engines.decode.run import Decoding
+from attnviz.explain.value_sum import word
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.arcs import ArcsContent
-from attnviz.gui.widgets.pictures.value_sum import word
 from attnviz.model.links import word_lines
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.ranges import shown_range

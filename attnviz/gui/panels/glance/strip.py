@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from attnviz.core.phrases import named
 from attnviz.core.text import number
+from attnviz.explain.value_sum import word
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.glance.seen import GlanceSeen
 from attnviz.gui.panels.glance.sheet import Sheet
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.pictures.value_sum import word
 from attnviz.i18n import N_
 
 

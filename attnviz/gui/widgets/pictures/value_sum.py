@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +14,8 @@ from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.core.head_to_tail import HeadToTail, head_to_tail, rest_from
 from attnviz.core.phrases import named
-from attnviz.core.shades import head_color
-from attnviz.core.text import elide, isolated, number, visible
+from attnviz.core.text import number
+from attnviz.explain.value_sum import Hues, plane_note, word
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import RADIUS, Theme
 from attnviz.gui.widgets.control import Control
@@ -38,38 +37,6 @@ _FAINT = 0.4
 """Opacity of a whole value, beside its part of the sum."""
 _HEAD, _SMALL_HEAD = 10.0, 6.0
 _WRAPPED = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
-
-
-def word(text: str) -> str:
-    """A token inside a sentence, without the spaces around it."""
-    return isolated(elide(visible(text.strip() or text), 14))
-
-
-@dataclass(frozen=True, eq=False)
-class Hues:
-    """The colour of each key in the pictures of a sum: its own where few are summed, else its role's."""
-
-    sum: ValueSum
-    theme: Theme
-
-    def value(self, key: int) -> QColor:
-        """The colour of an arrow."""
-        if self.sum.has_few:
-            return QColor(head_color(key))
-        if key == self.sum.own:
-            return QColor(self.theme.query)
-        return QColor(self.theme.value_mark if key == self.sum.strongest else self.theme.hatch)
-
-    def step(self, key: int) -> QColor:
-        """The colour of its part of the sum: brown for the small steps of many."""
-        is_named = self.sum.has_few or key in (self.sum.own, self.sum.strongest)
-        return self.value(key) if is_named else QColor(self.theme.key_mark)
-
-    def label(self, key: int) -> QColor:
-        """The colour of text."""
-        if self.sum.has_few or key == self.sum.own:
-            return self.value(key)
-        return QColor(self.theme.value if key == self.sum.strongest else self.theme.muted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +108,7 @@ class SumDrawing:
         origin = np.array(self.places.origin)
         for key in reversed(self.shown):
             is_main = self.sum.has_few or key in (self.sum.own, self.sum.strongest)
-            color, tip = hues.value(key), self.places.values[key]
+            color, tip = QColor(hues.value(key)), self.places.values[key]
             color.setAlphaF(1.0 if key == lit else _FAINT if is_main else 0.7)
             if is_main or key == lit:
                 _arrow(painter, origin, tip, color, 1.4 if self.is_small else 2.2, _SMALL_HEAD + 1)
@@ -160,7 +127,7 @@ class SumDrawing:
 
     def _paint_lens(self, painter: QPainter, tips: Points, keys: tuple[int, ...], hues: Hues) -> None:
         """The small steps at the tip, enlarged, with a line to the spot that they come from."""
-        lens, theme = self.places.lens, hues.theme
+        lens, theme = self.places.lens, hues.shades
         path = self.places.path(tips)
         first = rest_from(path)
         if lens is None or first >= len(path) - 1:
@@ -197,36 +164,28 @@ class SumDrawing:
         found = self.places.labels(sizes)
         painter.setFont(font)
         for key, box in found.items():
-            painter.setPen(hues.label(key))
+            painter.setPen(_label_color(hues, key))
             painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, texts[key])
         bold = ui_font(LABEL_PX + 1, QFont.Weight.DemiBold)
         text = _("Σ w·v, the result")
         size = QFontMetricsF(bold).horizontalAdvance(text) + 2, QFontMetricsF(bold).height()
         end = float(path[-1][0]), float(path[-1][1])
         painter.setFont(bold)
-        painter.setPen(QColor(hues.theme.ink))
+        painter.setPen(QColor(hues.shades.ink))
         box = self.places.result_label(end, size, found)
         painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _label_color(hues: Hues, key: int) -> QColor:
+    summed, theme = hues.sum, hues.shades
+    if summed.has_few or key == summed.own:
+        return QColor(hues.value(key))
+    return QColor(theme.value if key == summed.strongest else theme.muted)
 
 
 def _note_rect(width: float) -> QRectF:
     """The room of the sentence about the plane in a picture of a width; its lines determine the height."""
     return QRectF(10, 5, max(1.0, width - 20), 200)
-
-
-def plane_note(sum_: ValueSum) -> str:
-    """The plane of the picture, and the share of the result that it holds."""
-    if sum_.is_off:
-        return _("This head is switched off: its result is 0, whatever its weights are")
-    share = f"{100 * sum_.share:.4g} %" if math.isfinite(sum_.share) else number(sum_.share)
-    if sum_.through is None:
-        said = _("plane of the two largest directions of v; it holds {share} of the result’s squared length")
-        return said.format(share=share)
-    first, second = (word(sum_.keys[key]) for key in sum_.through)
-    said = _(
-        "plane through v of “{first}” and v of “{second}”; it holds {share} of the result’s squared length"
-    )
-    return said.format(first=first, second=second, share=share)
 
 
 class SumPlane(Control):
@@ -263,11 +222,19 @@ class SumPlane(Control):
         if sum_ is not self._sum:
             self._drawing = None
         self._sum, self._part = sum_, part
-        if sum_ is not None:
-            length = named("|Σ w·v|", number(sum_.length(part), 2))
-            self.setAccessibleName(_("Sum of the weighted values"))
-            self.setAccessibleDescription(f"{length} · {plane_note(sum_)}")
+        self._describe()
         self.update()
+
+    def retranslate(self) -> None:
+        self._drawing = None  # its note may take more lines
+        self._describe()
+        self.update()
+
+    def _describe(self) -> None:
+        if self._sum is not None:
+            length = named("|Σ w·v|", number(self._sum.length(self._part), 2))
+            self.setAccessibleName(_("Sum of the weighted values"))
+            self.setAccessibleDescription(f"{length} · {plane_note(self._sum)}")
 
     def set_lit(self, key: int) -> None:
         """Emphasise the value of a key; −1: none."""
@@ -304,7 +271,7 @@ def _paint_steps(painter: QPainter, path: Points, keys: tuple[int, ...], hues: H
     for key, start, end in _steps(path, keys):
         length = float(np.hypot(*(end - start)))
         if length >= 0.3:
-            _arrow(painter, start, end, hues.step(key), width, min(_SMALL_HEAD + 1, 0.6 * length))
+            _arrow(painter, start, end, QColor(hues.step(key)), width, min(_SMALL_HEAD + 1, 0.6 * length))
 
 
 def _steps(path: Points, keys: tuple[int, ...]) -> Iterator[tuple[int, Points, Points]]:

@@ -21,14 +21,19 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.shades import head_color
 from attnviz.core.text import number
+from attnviz.explain.value_sum import plane_note
 from attnviz.gui.look.theme import LIGHT, MOTION_PROPERTY
+from attnviz.gui.look.words import retranslate
 from attnviz.gui.panels.glance.glance import STRIP_PX, GlancePanel
 from attnviz.gui.panels.glance.motion import FIRST_S, eased
 from attnviz.gui.panels.glance.scrubber import STOPS
+from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.arcs import LEAST_LARGE, MOST_LARGE
 from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.pictures.value_sum import SumPlane
 from attnviz.gui.widgets.toggle import Toggle
+from attnviz.i18n import set_language
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
@@ -443,3 +448,19 @@ def test_the_key_in_focus_is_lit_in_the_list_and_the_plane(qtbot: QtBot) -> None
     bench.store.set_hover(None)
     move(rows, rows.row_rect(place).center())
     assert bench.store.pointer.cell == Cell("weights", SHE, LILY, HEAD)
+
+
+def test_the_small_sum_speaks_another_language_with_the_same_numbers(qtbot: QtBot) -> None:
+    store = bench_of(qtbot, "stories-name").store
+    start = InspectorStart(store)
+    qtbot.addWidget(start)
+    start.set_text("x")
+    plane = start.findChild(SumPlane)
+    assert plane is not None and plane.sum is not None
+    english = plane.accessibleDescription()
+    assert english.endswith(plane_note(plane.sum))
+    set_language("zh_CN")
+    start.set_text("x")
+    retranslate(start)
+    assert plane.accessibleDescription().endswith(plane_note(plane.sum)) and "plane" in english
+    assert plane.accessibleDescription() != english
