@@ -6,10 +6,9 @@ way from the first sum to the last one, so that nothing jumps while the sum move
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -124,7 +123,7 @@ class HeadToTail:
 
         The first ones choose first; a label without a free place is left out.
         """
-        shafts = [*(self.shaft(key) for key in sizes), *self._ways, *self._steps]
+        shafts = np.concatenate([self._shafts(sizes), np.array(self._ways), self._steps])
         wanted = [Label(self.shaft(key), *size) for key, size in sizes.items()]
         found = label_places(wanted, self.room, shafts, self._boxes)
         return {key: box for key, box in zip(sizes, found, strict=True) if box is not None}
@@ -135,22 +134,23 @@ class HeadToTail:
         Where that one is taken, the next best one. `labels` are the boxes of `labels`.
         """
         taken = (*labels.values(), *self._boxes)
-        shafts = [*(self.shaft(key) for key in labels), *self._steps, (self._ways[0][1], self._ways[-1][1])]
-        arrows = np.array(shafts, dtype=np.float64).reshape(-1, 2, 2)
-        costs = np.zeros(len(Label(self._ways[0], *size).boxes()))
-        for part, way in enumerate(self._ways):
-            label = Label(way, *size)
-            around = label.boxes()
-            found = (
-                crossings(np.concatenate([arrows, np.array([way])]), around).sum(axis=0).astype(np.float64)
-            )
-            for number, box in enumerate(around):
-                found[number] += 4 * (not contains(self.room, box))
-                found[number] += 4 * sum(overlaps(box, other) for other in taken)
-                found[number] += 0.1 * (not label.is_outward(box))
-            costs += found * (1 + LAST if part == len(self._ways) - 1 else 1)
+        arrows = np.concatenate([self._shafts(labels), self._steps, self.ends[None, [0, -1]]])
+        ways = np.array(self._ways)
+        edges = np.array([Label(way, *size).boxes() for way in self._ways])  # (parts, sides, 4)
+        parts, sides = edges.shape[:2]
+        costs = crossings(arrows, edges).sum(axis=0).reshape(parts, sides).astype(np.float64)
+        costs += crossings(ways, edges).reshape(parts, parts, sides)[range(parts), range(parts)]
+        low, high = edges[..., :2], edges[..., 2:]
+        costs += 4 * ~((low >= 0) & (high <= (self.width, self.height))).all(axis=-1)
+        for box in taken:
+            costs += 4 * ((low < box[2:]) & (high > box[:2])).all(axis=-1)
+        is_outward = (((low + high) / 2 - ways[:, None, 1]) * (ways[:, 1] - ways[:, 0])[:, None]).sum(
+            axis=-1
+        ) > 0
+        costs += 0.1 * ~is_outward
+        total = costs.sum(axis=0) + LAST * costs[-1]
         boxes = Label((self.origin, end), *size).boxes()
-        ordered = [boxes[number] for number in np.argsort(costs, kind="stable")]
+        ordered = [boxes[number] for number in np.argsort(total, kind="stable")]
         inside = [box for box in ordered if contains(self.room, box)]
         free = [box for box in inside if not any(overlaps(box, one) for one in taken)]
         box = (*free, *ordered)[0]
@@ -163,10 +163,13 @@ class HeadToTail:
         """The arrows of the sum on its way."""
         return [(self.origin, _point(end)) for end in self.ends]
 
+    def _shafts(self, keys: Iterable[int]) -> Points:
+        return np.array([self.shaft(key) for key in keys], dtype=np.float64).reshape(-1, 2, 2)
+
     @cached_property
-    def _steps(self) -> list[Shaft]:
-        """The arrows of the last sum."""
-        return [(_point(start), _point(end)) for start, end in pairwise(self.last)]
+    def _steps(self) -> Points:
+        """The arrows of the last sum, (steps, both ends, xy)."""
+        return np.stack([self.last[:-1], self.last[1:]], axis=1)
 
     @property
     def _boxes(self) -> tuple[Box, ...]:

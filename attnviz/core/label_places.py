@@ -58,7 +58,7 @@ def contains(outer: Box, inner: Box) -> bool:
     return inner[0] >= outer[0] and inner[1] >= outer[1] and inner[2] <= outer[2] and inner[3] <= outer[3]
 
 
-def crossings(shafts: Points, boxes: Sequence[Box]) -> NDArray[np.bool_]:
+def crossings(shafts: Points, boxes: Points | Sequence[Box]) -> NDArray[np.bool_]:
     """For arrows (arrows, both ends, xy) and boxes: which arrow passes through which box, (arrows, boxes).
 
     The part of an arrow between the two lines of each axis is an interval of its way from 0 to 1; the arrow
@@ -77,18 +77,19 @@ def crossings(shafts: Points, boxes: Sequence[Box]) -> NDArray[np.bool_]:
 
 
 def label_places(
-    labels: Sequence[Label], room: Box, shafts: Sequence[Shaft], taken: Iterable[Box] = ()
+    labels: Sequence[Label], room: Box, shafts: Points | Sequence[Shaft], taken: Iterable[Box] = ()
 ) -> tuple[Box | None, ...]:
     """The place of each label in `room`; the earlier ones choose first, and None is for one without a place.
 
-    It is the side that crosses the fewest of `shafts`, of these one away from the arrow's start; it overlaps
-    neither another label nor one of the boxes that are `taken`.
+    It is the side that crosses the fewest of `shafts` (arrows, both ends, xy), of these one away from the
+    arrow's start; it overlaps neither another label nor one of the boxes that are `taken`.
     """
     full, found = list(taken), list[Box | None]()
-    arrows = np.array(shafts, dtype=np.float64).reshape(-1, 2, 2)
-    for label in labels:
-        boxes = label.boxes()
-        counts = crossings(arrows, boxes).sum(axis=0).tolist()
+    sides = [label.boxes() for label in labels]
+    arrows = np.asarray(shafts, dtype=np.float64).reshape(-1, 2, 2)
+    crossed = crossings(arrows, [box for boxes in sides for box in boxes]).sum(axis=0).tolist()
+    for label, boxes in zip(labels, sides, strict=True):
+        counts, crossed = crossed[: len(boxes)], crossed[len(boxes) :]
         free = [
             (counts[number], not label.is_outward(box), number, box)
             for number, box in enumerate(boxes)

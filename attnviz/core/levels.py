@@ -290,9 +290,10 @@ def is_sink(weights: AnyMatrix, blocked: NDArray[np.bool_] | None) -> bool:
     if rows < 2 or columns < 2:
         return False
     part = slice(1, None, max(1, rows // _SAMPLE))
-    first = np.nan_to_num(taken(part_of(weights, slice(None), slice(0, 1)), part).astype(np.float64))
+    first = taken(part_of(weights, slice(None), slice(0, 1)), part).astype(np.float64)
     hidden = None if blocked is None else blocked[part]
-    share = float((first if hidden is None else np.where(hidden[:, :1], 0.0, first)).mean())
+    seen = np.isfinite(first) if hidden is None else np.isfinite(first) & ~hidden[:, :1]
+    share = float(first.sum(where=seen)) / len(first)
     if share <= SINK:
         return False
     n_seen = columns if hidden is None else columns - np.count_nonzero(hidden, axis=1)

@@ -95,7 +95,7 @@ class Store(QObject):
         self.pointer = Pointer()
         self.player = Player()
         self._followed: tuple[Document, Trace] | None = None
-        self.pictured: frozenset[str] | None = None
+        self.pictured: frozenset[str] | None = frozenset()
         """The stages with a thumbnail in sight: a run computes their overviews, and the others later. None
         before a panel knows: all of them.
         """

@@ -11,6 +11,7 @@ from attnviz.core.levels import RANGE_BY_ID, Ends, better_range, is_sink, levels
 from attnviz.core.matrix import AnyMatrix
 from attnviz.i18n import _
 from attnviz.model.links import LINED
+from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.view import Range, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
@@ -77,9 +78,15 @@ def has_first(site: SiteTrace, stage: str) -> bool:
 
 def takes_most(site: SiteTrace, stage: str, head: int | None) -> bool:
     """True if the first token is a sink of a head of weights, or (None) of the mean of the heads."""
-    if head is None:
-        return is_sink(site.mean(stage), site.hatched(stage, None))
-    return is_sink(site.matrix(stage, head), site.hatched(stage, head))
+    known, place = _sinks(site), (stage, head)
+    if place not in known:
+        weights = site.mean(stage) if head is None else site.matrix(stage, head)
+        known[place] = is_sink(weights, site.hatched(stage, head))
+    return known[place]
+
+
+_sinks: WeakMemo[SiteTrace, dict[tuple[str, int | None], bool]] = WeakMemo(lambda site: {})
+"""What `takes_most` found: every panel with a colour range asks it at every paint."""
 
 
 def range_name(stage: str, range_id: str, *, is_mean: bool = False) -> str:

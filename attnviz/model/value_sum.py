@@ -74,9 +74,7 @@ class ValueSum:
 
     def tips(self, part: float = 1.0) -> Floats:
         """Tips of the vectors w v, head to tail in that order: (1 + keys of `order`, d_v), from zero."""
-        order, weights = list(self.order(part)), self.mixed(part)
-        steps = weights[order, None] * self.values[order]
-        return np.concatenate([np.zeros((1, self.values.shape[1])), np.cumsum(steps, axis=0)])
+        return self._summed(self.values, part)
 
     @cached_property
     def projected(self) -> Floats:
@@ -85,7 +83,12 @@ class ValueSum:
 
     def path(self, part: float = 1.0) -> Floats:
         """The tips in the plane, (1 + keys of `order`, 2)."""
-        return self.tips(part) @ self.plane
+        return self._summed(self.projected, part)
+
+    def _summed(self, vectors: Floats, part: float) -> Floats:
+        order = list(self.order(part))
+        steps = self.mixed(part)[order, None] * vectors[order]
+        return np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(steps, axis=0)])
 
     @cached_property
     def named(self) -> tuple[int, ...]:

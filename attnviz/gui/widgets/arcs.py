@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,7 @@ class ArcsView(Control):
         self._hidden: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._places: Arcs | None = None
         self._about = -1
+        self._arranged_for: tuple[object, ...] = ()
         self._word_px = WORD_PX[0]
         self._hovered, self._lit, self._cursor = -1, -1, -1
         self._row_under = -1
@@ -139,6 +141,7 @@ class ArcsView(Control):
         """Places of words and arcs in the present size."""
         if self._places is None and self._content is not None:
             self._places = self._arranged(self._content)
+            self._arranged_for = self._arrangement(self._content)
         return self._places
 
     @property
@@ -161,12 +164,13 @@ class ArcsView(Control):
         before = self._content
         if before is None or before.query != content.query or before.lines.keys != content.lines.keys:
             self._about = self._cursor = self._hovered = -1
-        self._content, self._places = content, None
-        lines = content.lines
+        self._content, lines = content, content.lines
         if before is None or (before.lines.queries, before.lines.keys) != (lines.queries, lines.keys):
             self._words = sentence(lines.queries), sentence(lines.keys)
         self._weights = lines.given(content.query) if content.weights is None else content.weights
         self._hidden = lines.hidden(content.query)
+        if self._arrangement(content) != self._arranged_for:
+            self._places = None
         self.setAccessibleName(title)
         self._describe()
         self.update()
@@ -190,6 +194,7 @@ class ArcsView(Control):
         self._places = None
 
     def retranslate(self) -> None:
+        self._places = None
         self._describe()
         self.update()
 
@@ -223,20 +228,35 @@ class ArcsView(Control):
                 break
         return arcs
 
+    @staticmethod
+    def _is_one(content: ArcsContent) -> bool:
+        lines = content.lines
+        return lines.site.experiment.memory is None and lines.queries == lines.keys
+
+    def _chosen(self, content: ArcsContent) -> tuple[int, int]:
+        """The words that are in sight: the one that asks or was asked for, and the key in focus."""
+        return (
+            self._about if self._about >= 0 else content.query,
+            self.key if self.key >= 0 else self.strongest,
+        )
+
+    def _arrangement(self, content: ArcsContent) -> tuple[object, ...]:
+        """All that the places depend on, beside the size and the fonts: an edit often changes none of it."""
+        rows = len(content.rows), self._n_gaps(content)
+        return self._words, self._is_one(content), self._chosen(content), rows, content.following
+
     def _arranged_at(self, content: ArcsContent) -> Arcs:
         """Words over the rows: the arcs have what the rows leave."""
-        lines, px = content.lines, self._word_px
+        px = self._word_px
         metrics = QFontMetricsF(self._font())
         small = QFontMetricsF(ui_font(SMALL_PX))
         widths = tuple(
             [(small if word.is_sign else metrics).horizontalAdvance(word.text) for word in words]
             for words in self._words
         )
-        is_one = lines.site.experiment.memory is None and lines.queries == lines.keys
+        is_one, chosen = self._is_one(content), self._chosen(content)
         left = LABEL if content.rows else PAD
         room = max(60.0, self.width() - left - PAD - self._following_width(content))
-        about = self._about if self._about >= 0 else content.query
-        chosen = about, self.key if self.key >= 0 else self.strongest
         keys = None if is_one else self._words[1]
 
         def arranged(rise: float) -> Arcs:
@@ -379,22 +399,26 @@ class ArcsView(Control):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if content.is_first_off and not self._hidden[0]:
             pen = QPen(QColor(self._theme.hatch), 1.0, Qt.PenStyle.DashLine)
-            self._paint_arc(painter, arcs, content.query, 0, pen)
+            self._paint_arc(painter, arcs, content.query, [0], pen)
         faint = QColor(self._theme.hatch if self._theme.is_dark else self._theme.line)
-        for head, key, weight in self._arcs_in_order(content):
-            color = QColor(head_color(head)) if weight >= STRONG or key == self.key else faint
-            pen = QPen(color, arcs.thickness(weight))
-            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-            self._paint_arc(painter, arcs, content.query, key, pen)
+        pens = (
+            (QColor(head_color(head)) if weight >= STRONG or key == self.key else faint, weight, key)
+            for head, key, weight in self._arcs_in_order(content)
+        )
+        for (color, thickness), alike in groupby(pens, lambda pen: (pen[0], arcs.thickness(pen[1]))):
+            pen = QPen(color, thickness, c=Qt.PenCapStyle.FlatCap)
+            self._paint_arc(painter, arcs, content.query, [key for _color, _weight, key in alike], pen)
 
-    def _paint_arc(self, painter: QPainter, arcs: Arcs, query: int, key: int, pen: QPen) -> None:
-        curve = arcs.curve(query, key)
-        if curve is not None:
-            start, one, two, end = (QPointF(*point) for point in curve.tolist())
-            path = QPainterPath(start)
-            path.cubicTo(one, two, end)
-            painter.setPen(pen)
-            painter.drawPath(path)
+    def _paint_arc(self, painter: QPainter, arcs: Arcs, query: int, keys: list[int], pen: QPen) -> None:
+        path = QPainterPath()
+        for key in keys:
+            curve = arcs.curve(query, key)
+            if curve is not None:
+                start, one, two, end = (QPointF(*point) for point in curve.tolist())
+                path.moveTo(start)
+                path.cubicTo(one, two, end)
+        painter.setPen(pen)
+        painter.drawPath(path)
 
     def _paint_sentences(self, painter: QPainter, content: ArcsContent, arcs: Arcs) -> None:
         """The words; of two sequences, those of the keys in their line."""

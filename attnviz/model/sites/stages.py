@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from attnviz.model.memo import WeakMemo
 from attnviz.model.operands.matrices import output_tokens
 from attnviz.model.spec.site import Site, experts_of
 from attnviz.model.stages import STAGE_BY_ID
@@ -13,8 +14,7 @@ from attnviz.model.stages import STAGE_BY_ID
 Stages = tuple[str, ...]
 
 
-def site_stages(site: Site) -> Stages:
-    """Ids of all stages that a site computes, in the order of its trace."""
+def _stages(site: Site) -> Stages:
     numbers = {stage: number for number, stage in enumerate(STAGE_BY_ID)}
     places = []
     for stage, row in STAGE_BY_ID.items():
@@ -22,6 +22,14 @@ def site_stages(site: Site) -> Stages:
             after = row.after(site.layer)
             places.append((numbers[after or stage], bool(after), numbers[stage], stage))
     return tuple(stage for *_place, stage in sorted(places))
+
+
+_stages_of = WeakMemo(_stages)
+
+
+def site_stages(site: Site) -> Stages:
+    """Ids of all stages that a site computes, in the order of its trace."""
+    return _stages_of(site)
 
 
 def map_of(present: Stages) -> str:

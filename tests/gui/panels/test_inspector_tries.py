@@ -13,6 +13,8 @@ from PySide6.QtCore import Qt
 import attnviz
 from attnviz.gui.panels.inspector.start import TRIES, largest_weight
 from attnviz.gui.widgets.link_line import LinkLine
+from attnviz.model.edit import edits
+from attnviz.model.edit.masks import take_mask
 from attnviz.model.io.presets import load_preset, preset_ids
 from attnviz.model.spec.parts import Causal, NoScale
 
@@ -32,6 +34,20 @@ def test_the_largest_weight_is_that_of_the_trace_and_a_click_opens_it(make_desk:
     locked = desk.store.document.view.locked
     assert locked is not None and (locked.stage, locked.column) == ("weights", key)
     assert locked.row == desk.store.experiment.n_queries - 1
+
+
+def test_an_edit_of_a_vector_and_one_of_a_mask_are_both_said(make_desk: MakeDesk) -> None:
+    desk = make_desk("causal-decode")
+    desk.store.look(locked=None, head=0)
+    desk.settle()
+    for number in (0.5, -2.0, 3.0):
+        desk.store.edit(edits.set_vector_cell, 1, 0, number)
+        desk.settle()
+        weights = attnviz.run(desk.store.experiment)["weights"][0, -1]
+        desk.qtbot.waitUntil(lambda: f"{weights.max():.3f}" in line(desk, "largest").accessibleName())  # noqa: B023
+    desk.store.edit_attention(take_mask, Causal)
+    desk.settle()
+    desk.qtbot.waitUntil(lambda: "Add a causal mask" in line(desk, "mask").accessibleName())
 
 
 def test_enter_chooses_a_line_and_undo_takes_it_back(make_desk: MakeDesk) -> None:

@@ -18,6 +18,7 @@ from first_layer import stacked, with_fields
 from msgspec.structs import replace
 from pace import assert_fast
 
+from attnviz.model.edit import edits
 from attnviz.model.io.files import load, save
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.attention import Layer
@@ -331,6 +332,20 @@ def test_shapes_of_the_four_projections() -> None:
     assert shapes == {"query": (6, 12), "key": (5, 6), "value": (5, 6), "output": (12, 6)}
     assert (made.n_queries, made.n_keys, made.d_model) == (2, 3, 6)
     assert experiment(projections=Projections(Seeded(), Identity(), Identity(), Tied("query")))
+
+
+def test_other_vectors_are_told_from_other_parts() -> None:
+    one = experiment()
+    other = edits.set_vector_cell(one, 0, 0, 2.0)
+    assert other.differs_in_vectors(one) and one.differs_in_vectors(other)
+    assert not one.differs_in_vectors(one)
+    for changed in (
+        with_fields(one, temperature=2.0),
+        with_fields(one, dtype="float64"),
+        replace(one, tokens=("a", "c")),
+        replace(other, layers=(*one.layers, Layer(heads=Heads(2, 1, 4)))),
+    ):
+        assert not changed.differs_in_vectors(one), changed
 
 
 def test_construction_is_cheap_enough_for_every_frame_of_a_drag() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPainterPath,
     QPaintEvent,
     QPen,
+    QPixmap,
 )
 from PySide6.QtWidgets import QSizePolicy
 
@@ -23,7 +24,7 @@ from attnviz.core.shades import head_color
 from attnviz.core.text import number
 from attnviz.explain.value_sum import word
 from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import RADIUS, TEXT_PX
+from attnviz.gui.look.theme import RADIUS, TEXT_PX, Theme
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.pictures.value_sum import SumDrawing
 from attnviz.i18n import N_, _
@@ -65,6 +66,8 @@ class Scrubber(Control):
         self._part, self._pointed = 1.0, -1.0
         self._is_dragged = False
         self._drawings: dict[tuple[int, int], SumDrawing] = {}
+        self._frames: QPixmap | None = None
+        self._pictured: tuple[object, ...] = ()
 
     @property
     def part(self) -> float:
@@ -74,7 +77,7 @@ class Scrubber(Control):
     def set_sum(self, sum_: ValueSum | None, asker: str, part: float) -> None:
         """Show the frames of another sum, and the part that the other pictures have."""
         if sum_ is not self._sum:
-            self._drawings = {}
+            self._drawings, self._frames = {}, None
         self._sum, self._asker, self._part = sum_, asker, part
         self.setAccessibleName(_("Way of the sum"))
         length = "" if sum_ is None else " · " + named("|Σ w·v|", number(sum_.length(part), 2))
@@ -82,7 +85,12 @@ class Scrubber(Control):
         self.update()
 
     def retranslate(self) -> None:
+        self._frames = None
         self.update()
+
+    def apply_theme(self, theme: Theme) -> None:
+        super().apply_theme(theme)
+        self._frames = None
 
     def sizeHint(self) -> QSize:
         return QSize(800, 132)
@@ -117,8 +125,7 @@ class Scrubber(Control):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._sum is None:
             return
-        for place, (part, rect) in enumerate(self.frames()):
-            self._paint_frame(painter, self._sum, place, part, rect)
+        painter.drawPixmap(0, 0, self._picture(self._sum))
         track, x = self.track(), self.x_of(self._part)
         painter.setPen(QPen(QColor(theme.line), 4, c=Qt.PenCapStyle.RoundCap))
         painter.drawLine(track.topLeft(), track.topRight())
@@ -133,9 +140,28 @@ class Scrubber(Control):
         if self.hasFocus():
             draw_focus_ring(painter, QRectF(self.rect()), theme, RADIUS)
 
-    def _paint_frame(self, painter: QPainter, sum_: ValueSum, place: int, part: float, rect: QRectF) -> None:
-        theme = self._theme
-        is_present = abs(part - self._part) < 1e-6
+    def _picture(self, sum_: ValueSum) -> QPixmap:
+        """The frames as they were painted last, if nothing in them changed: while the sum plays, few do."""
+        ratio, size, frames = self.devicePixelRatioF(), self.size(), self.frames()
+        present = tuple(self._is_present(part) for part, _rect in frames)
+        asked = ratio, size, tuple(part for part, _rect in frames), present, self._asker
+        if self._frames is None or asked != self._pictured:
+            self._frames = QPixmap(size * ratio)
+            self._frames.setDevicePixelRatio(ratio)
+            self._frames.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(self._frames)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            for part, rect in frames:
+                self._paint_frame(painter, sum_, part, rect)
+            painter.end()
+            self._pictured = asked
+        return self._frames
+
+    def _is_present(self, part: float) -> bool:
+        return abs(part - self._part) < 1e-6
+
+    def _paint_frame(self, painter: QPainter, sum_: ValueSum, part: float, rect: QRectF) -> None:
+        theme, is_present = self._theme, self._is_present(part)
         painter.setPen(QPen(QColor(theme.accent if is_present else theme.line), 2 if is_present else 1))
         painter.setBrush(QColor(theme.ground))
         painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), RADIUS, RADIUS)
@@ -154,7 +180,7 @@ class Scrubber(Control):
         body = QRectF(rect.left() + 10, line.bottom(), rect.width() - 20, rect.bottom() - line.bottom() - 4)
         half = body.width() * 0.54
         self._paint_words(painter, sum_, part, QRectF(body.left(), body.top(), half, body.height()))
-        self._paint_sum(painter, sum_, place, part, body.adjusted(half + 8, 0, 0, 0))
+        self._paint_sum(painter, sum_, part, body.adjusted(half + 8, 0, 0, 0))
 
     def _texts(self, part: float) -> tuple[str, str]:
         """The name of a part, and what it mixes."""
@@ -172,20 +198,21 @@ class Scrubber(Control):
         y = room.bottom() - metrics.height() - 6
         step = room.width() / count
         middle = [room.left() + (key + 0.5) * step for key in range(count)]
-        for key in range(count):
-            role = (
-                theme.query if key == sum_.own else theme.key_mark if key == sum_.strongest else theme.hatch
+        roles = {sum_.own: theme.query, sum_.strongest: theme.key_mark}
+        others = [key for key in range(count) if key not in roles]
+        for keys, role in (
+            (others, theme.hatch),
+            *(([key], role) for key, role in roles.items() if key >= 0),
+        ):
+            painter.setPen(QPen(QColor(role), 4, c=Qt.PenCapStyle.FlatCap))
+            painter.drawLines(
+                [QLineF(middle[key] - 0.36 * step, y, middle[key] + 0.36 * step, y) for key in keys]
             )
-            pen = QPen(QColor(role), 4)
-            pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-            painter.setPen(pen)
-            painter.drawLine(QPointF(middle[key] - 0.36 * step, y), QPointF(middle[key] + 0.36 * step, y))
-        asks = sum_.own if sum_.own >= 0 else None
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        for key in reversed(sum_.order(part)):
+        for key in reversed(sum_.order(part)) if sum_.own >= 0 else ():
             weight = float(weights[key])
-            if abs(weight) >= LEAST_WEIGHT and asks is not None:
-                self._paint_arc(painter, sum_, weight, (middle[asks], middle[key]), y, room)
+            if abs(weight) >= LEAST_WEIGHT:
+                self._paint_arc(painter, sum_, weight, (middle[sum_.own], middle[key]), y, room)
         painter.setFont(ui_font(TEXT_PX - 1))
         ends = ((sum_.own, theme.query), (sum_.strongest, theme.key))
         free = room.left()
@@ -221,7 +248,7 @@ class Scrubber(Control):
         path.cubicTo(QPointF(start, foot - rise), QPointF(end, foot - rise), QPointF(end, foot))
         painter.drawPath(path)
 
-    def _paint_sum(self, painter: QPainter, sum_: ValueSum, place: int, part: float, room: QRectF) -> None:
+    def _paint_sum(self, painter: QPainter, sum_: ValueSum, part: float, room: QRectF) -> None:
         """The small plane, and the length of the sum over it."""
         size = int(room.width()), int(room.height())
         drawing = self._drawings.get(size)

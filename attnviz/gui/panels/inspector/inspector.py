@@ -304,7 +304,10 @@ class InspectorPanel(Panel):
         else:
             self._arrive(locked)
         is_other = old is None or (old.view.locked, old.view.stage) != (locked, new.view.stage)
-        if is_other or self._stack.currentWidget() is self._empty:  # which shows the sum of the query
+        is_empty = self._stack.currentWidget() is self._empty  # which shows what can be tried, and the sum
+        if is_other or (
+            is_empty and old is not None and not new.experiment.differs_in_vectors(old.experiment)
+        ):
             self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:

@@ -129,8 +129,7 @@ class PipelinePanel(Panel):
 
     def set_seen(self, is_seen: bool) -> None:
         super().set_seen(is_seen)
-        if self._shown:
-            self._declare()
+        self._declare()
 
     def on_document(self, old: Document | None, new: Document) -> None:
         if old is None or self.store.trace is None:
@@ -184,8 +183,8 @@ class PipelinePanel(Panel):
         return self._shown != before
 
     def _declare(self) -> None:
-        """Name the thumbnails in sight, which the next run computes."""
-        self.store.pictured = frozenset(self._shown if self.is_seen else ())
+        """Name the thumbnails in sight, which the next run computes: before the first numbers, all stages."""
+        self.store.pictured = (frozenset(self._shown) or None) if self.is_seen else frozenset()
 
     def _folded(self) -> frozenset[str]:
         """The stages behind tiles: never the first, the chosen one, and those that were unfolded last."""

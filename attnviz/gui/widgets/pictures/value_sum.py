@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
 from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.core.head_to_tail import HeadToTail, head_to_tail, rest_from
@@ -24,8 +34,8 @@ from attnviz.model.value_sum import ValueSum
 
 Points = NDArray[np.float64]
 
-MOST_VALUES = 64
-"""Values that are drawn: those with the largest weights."""
+MOST_VALUES, MOST_SMALL = 64, 24
+"""Values that are drawn, and in a small picture: those with the largest weights."""
 LENS = (0.3, 0.46)
 """Size of the lens as a part of the picture's."""
 LEAST_LENS = 360.0
@@ -36,6 +46,9 @@ NOTE_ROOM = 30.0
 _FAINT = 0.4
 """Opacity of a whole value, beside its part of the sum."""
 _HEAD, _SMALL_HEAD = 10.0, 6.0
+_LEAST = 0.3
+"""Length in px from which an arrow is drawn."""
+_DOT = 3.2
 _WRAPPED = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap)
 
 
@@ -51,7 +64,8 @@ class SumDrawing:
     @cached_property
     def shown(self) -> tuple[int, ...]:
         """The keys whose values are drawn."""
-        return tuple(dict.fromkeys((*self.sum.named, *self.sum.order()[:MOST_VALUES])))
+        most = MOST_SMALL if self.is_small else MOST_VALUES
+        return tuple(dict.fromkeys((*self.sum.named, *self.sum.order()[:most])))
 
     @cached_property
     def places(self) -> HeadToTail:
@@ -88,7 +102,8 @@ class SumDrawing:
         keys = self.sum.order(part)[: len(path) - 1]
         _paint_steps(painter, path, keys, hues, 2.0 if self.is_small else 3.0)
         head = _SMALL_HEAD if self.is_small else _HEAD
-        _arrow(painter, path[0], path[-1], QColor(theme.ink), 1.8 if self.is_small else 3.4, head)
+        width = 1.8 if self.is_small else 3.4
+        _paint_arrows(painter, path[None, [0, -1]], QColor(theme.ink), width, head)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.ink))
         painter.drawEllipse(QPointF(*places.origin), 2.5, 2.5)
@@ -105,19 +120,27 @@ class SumDrawing:
 
     def _paint_values(self, painter: QPainter, hues: Hues, lit: int) -> None:
         """The whole values, faint."""
-        origin = np.array(self.places.origin)
-        for key in reversed(self.shown):
-            is_main = self.sum.has_few or key in (self.sum.own, self.sum.strongest)
-            color, tip = QColor(hues.value(key)), self.places.values[key]
-            color.setAlphaF(1.0 if key == lit else _FAINT if is_main else 0.7)
-            if is_main or key == lit:
-                _arrow(painter, origin, tip, color, 1.4 if self.is_small else 2.2, _SMALL_HEAD + 1)
-            else:
-                painter.setPen(QPen(color, 0.8))
-                painter.drawLine(QPointF(*origin), QPointF(*tip))
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(color)
-                painter.drawEllipse(QPointF(*tip), 1.6, 1.6)
+        origin, tips = np.array(self.places.origin), self.places.values
+        main = {*(self.shown if self.sum.has_few else (self.sum.own, self.sum.strongest)), lit}
+        small = [key for key in self.shown if key not in main]
+        if small:
+            color = QColor(hues.value(small[0]))
+            color.setAlphaF(0.7)
+            self._paint_small_values(painter, small, color)
+        for key in (key for key in reversed(self.shown) if key in main):
+            color = QColor(hues.value(key))
+            color.setAlphaF(1.0 if key == lit else _FAINT)
+            width = 1.4 if self.is_small else 2.2
+            _paint_arrows(painter, np.stack([origin, tips[key]])[None], color, width, _SMALL_HEAD + 1)
+
+    def _paint_small_values(self, painter: QPainter, keys: list[int], color: QColor) -> None:
+        """Values that are neither the query's own nor the strongest one: thin lines with a dot."""
+        start, places = QPointF(*self.places.origin), self.places.values[keys].tolist()
+        tips = [QPointF(x, y) for x, y in places]
+        painter.setPen(QPen(color, 0.8))
+        painter.drawLines([QLineF(start, tip) for tip in tips])
+        painter.setPen(QPen(color, _DOT, c=Qt.PenCapStyle.RoundCap))
+        painter.drawPoints(tips)
 
     def _paint_way(self, painter: QPainter, theme: Theme) -> None:
         """The way of the sum from the first one to the last one."""
@@ -148,7 +171,7 @@ class SumDrawing:
         painter.setClipRect(box)
         large = lens.frame(tips).at(tips)
         _paint_steps(painter, large, keys, hues, 3.0)
-        _arrow(painter, large[0], large[-1], QColor(theme.ink), 3.4, _HEAD)
+        _paint_arrows(painter, large[None, [0, -1]], QColor(theme.ink), 3.4, _HEAD)
         painter.restore()
         painter.setFont(ui_font(NOTE_PX))
         painter.setPen(QColor(theme.muted))
@@ -268,32 +291,36 @@ class SumPlane(Control):
 
 
 def _paint_steps(painter: QPainter, path: Points, keys: tuple[int, ...], hues: Hues, width: float) -> None:
-    for key, start, end in _steps(path, keys):
-        length = float(np.hypot(*(end - start)))
-        if length >= 0.3:
-            _arrow(painter, start, end, QColor(hues.step(key)), width, min(_SMALL_HEAD + 1, 0.6 * length))
+    """The parts of a sum head to tail: steps of one colour in a row are painted at once."""
+    steps = np.stack([path[:-1], path[1:]], axis=1)
+    ways = steps[:, 1] - steps[:, 0]
+    seen = np.flatnonzero(np.hypot(ways[:, 0], ways[:, 1]) >= _LEAST).tolist()
+    for color, places in groupby(seen, lambda place: hues.step(keys[place])):
+        _paint_arrows(painter, steps[list(places)], QColor(color), width, _SMALL_HEAD + 1, most=0.6)
 
 
-def _steps(path: Points, keys: tuple[int, ...]) -> Iterator[tuple[int, Points, Points]]:
-    return zip(keys, path[:-1], path[1:], strict=True)
-
-
-def _arrow(painter: QPainter, start: Points, end: Points, color: QColor, width: float, head: float) -> None:
-    """A line with a head whose tip is `end`; without a head where it is shorter than that."""
-    along = np.asarray(end) - np.asarray(start)
-    length = float(np.hypot(*along))
-    if length < 0.3:
-        return
-    head = min(head, length)
-    unit = along / length
-    neck, across = end - unit * head, np.array([-unit[1], unit[0]]) * head * 0.38
+def _paint_arrows(
+    painter: QPainter, arrows: Points, color: QColor, width: float, head: float, most: float = 1.0
+) -> None:
+    """Arrows (arrows, both ends, xy): lines with heads of a length, at most a part of the arrow's."""
+    ways = arrows[:, 1] - arrows[:, 0]
+    lengths = np.hypot(ways[:, 0], ways[:, 1])
+    is_seen = lengths >= _LEAST
+    (starts, ends), lengths = arrows[is_seen].swapaxes(0, 1), lengths[is_seen, None]
+    units = ways[is_seen] / lengths
+    heads = np.minimum(head, most * lengths)
+    necks, across = ends - units * heads, units[:, ::-1] * (-1.0, 1.0) * heads * 0.38
     pen = QPen(color, width)
     pen.setCapStyle(Qt.PenCapStyle.FlatCap)
     painter.setPen(pen)
-    painter.drawLine(QPointF(*start), QPointF(*(neck + unit * 0.2 * head)))
+    painter.drawLines([QLineF(*line) for line in np.hstack([starts, necks + 0.2 * heads * units]).tolist()])
+    path = QPainterPath()
+    path.setFillRule(Qt.FillRule.WindingFill)
+    for corners in np.stack([ends, necks + across, necks - across], axis=1).tolist():
+        path.addPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
-    painter.drawPolygon(QPolygonF([QPointF(*end), QPointF(*(neck + across)), QPointF(*(neck - across))]))
+    painter.drawPath(path)
 
 
 def _rect(box: tuple[float, float, float, float]) -> QRectF:

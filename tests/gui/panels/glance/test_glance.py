@@ -10,7 +10,7 @@ import pytest
 from clock import HandClock
 from desk import count_color, picture
 from msgspec.structs import replace
-from panels import PanelBench
+from panels import PanelBench, recolor
 from pointer import move
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
@@ -22,11 +22,11 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.core.shades import head_color
 from attnviz.core.text import number
 from attnviz.explain.value_sum import plane_note
-from attnviz.gui.look.theme import LIGHT, MOTION_PROPERTY
+from attnviz.gui.look.theme import DARK, LIGHT, MOTION_PROPERTY
 from attnviz.gui.look.words import retranslate
 from attnviz.gui.panels.glance.glance import STRIP_PX, GlancePanel
 from attnviz.gui.panels.glance.motion import FIRST_S, eased
-from attnviz.gui.panels.glance.scrubber import STOPS
+from attnviz.gui.panels.glance.scrubber import STOPS, Scrubber
 from attnviz.gui.panels.inspector.start import InspectorStart
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.arcs import LEAST_LARGE, MOST_LARGE
@@ -38,6 +38,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import SeededVectors
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import SiteTrace
+from attnviz.model.value_sum import value_sum
 
 SHE, LILY, HEAD, SITE = 20, 4, 2, "layers.2.self"
 """Query, key, head and attention of the preset “Who is she?”."""
@@ -142,6 +143,33 @@ def test_every_frame_is_a_true_sum_of_true_values(qtbot: QtBot) -> None:
         assert content is not None
         shown = weights if content.weights is None else content.weights[0]
         np.testing.assert_allclose(shown, mixed, atol=1e-7)
+
+
+def test_frames_that_are_kept_are_those_of_a_fresh_scrubber(qtbot: QtBot) -> None:
+    site, *_numbers = her_numbers()
+    sums = [value_sum(site, head, SHE) for head in (1, HEAD)]
+    kept = Scrubber()
+    qtbot.addWidget(kept)
+    kept.resize(900, 130)
+    kept.show()
+    drawn = np.random.default_rng(2)
+    sum_, part, theme = sums[0], 1.0, LIGHT
+    for _time in range(30):
+        if drawn.random() < 0.3:
+            sum_ = sums[drawn.integers(2)]
+        if drawn.random() < 0.3:
+            kept.resize(int(drawn.choice([300, 600, 900])), 130)
+        if drawn.random() < 0.3:
+            theme = DARK if theme is LIGHT else LIGHT
+            recolor(kept, theme)
+        part = float(drawn.choice([0.0, 0.3, 0.5, 0.7, 1.0]))
+        kept.set_sum(sum_, "she", part)
+        fresh = Scrubber()
+        qtbot.addWidget(fresh)
+        recolor(fresh, theme)
+        fresh.resize(kept.size())
+        fresh.set_sum(sum_, "she", part)
+        assert kept.grab().toImage() == fresh.grab().toImage(), (part, kept.width())
 
 
 def test_a_drag_of_the_track_and_the_keys_move_the_sum(qtbot: QtBot) -> None:

@@ -18,11 +18,11 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.core.shades import head_color
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.panels.stage.stage import StageViewPanel
-from attnviz.gui.widgets.arcs import ArcsView
+from attnviz.gui.widgets.arcs import ArcsContent, ArcsView
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.model.edit.layers import set_n_layers
-from attnviz.model.links import MOST_HEADS
+from attnviz.model.links import MOST_HEADS, word_lines
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Heads
 from attnviz.model.spec.view import Cell, FirstToken
@@ -240,3 +240,33 @@ def test_every_number_of_heads_paints_in_every_size(qtbot: QtBot) -> None:
         assert all(0 <= rect.top() and rect.bottom() <= view.height() for rect in shown)
         if size[1] > 200:
             assert view.row_rects()[63].isValid(), "the chosen head is in sight"
+
+
+def test_places_that_are_kept_are_those_of_a_fresh_view(qtbot: QtBot, story: Document) -> None:
+    documents = story, load_preset("cross-attention"), load_preset("causal-decode")
+    runs = [(document.view, attnviz.run(document.experiment)) for document in documents]
+    sites = [(view, trace.site(name)) for view, trace in runs for name in trace.sites]
+    kept = ArcsView(large=True)
+    qtbot.addWidget(kept)
+    kept.resize(700, 300)
+    kept.show()
+    drawn, reused = np.random.default_rng(5), 0
+    for _time in range(60):
+        if drawn.random() < 0.4 or not kept.content:
+            view, site = sites[drawn.integers(len(sites))]
+        lines = word_lines(site, view, site.map, (0,)).of_query(int(drawn.integers(2)))
+        content = ArcsContent(lines, following=str(drawn.choice(["", "Lily"])))
+        if drawn.random() < 0.3:
+            kept.set_lit(int(drawn.integers(-1, 2)))
+        if drawn.random() < 0.2:
+            kept.resize(int(drawn.integers(300, 1200)), 300)
+        before = kept.arcs
+        kept.set_content(content, "")
+        reused += kept.arcs is before
+        fresh = ArcsView(large=True)
+        qtbot.addWidget(fresh)
+        fresh.resize(kept.size())
+        fresh.set_lit(kept.key)
+        fresh.set_content(content, "")
+        assert kept.arcs == fresh.arcs and kept.following_rect() == fresh.following_rect()
+    assert 5 < reused < 55
