@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 from desk import picture
 from experiments import SPREAD, STACKS, block, small
@@ -17,8 +20,10 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.pipeline.pipeline import MAY_BE_LAST, PipelinePanel, folds, operation
 from attnviz.gui.panels.pipeline.strip import FoldTile, Gap
+from attnviz.gui.store import Store
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.i18n import set_language
+from attnviz.model.edit import edits
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.spec.block import Norm
 from attnviz.model.spec.document import Document
@@ -305,3 +310,27 @@ def test_the_steps_at_the_arrows_change_language_with_everything_else(qtbot: QtB
         set_language("en")
     speak()
     assert steps["masked"].text == "mask"
+
+
+def test_captions_that_are_kept_are_those_of_a_fresh_strip(qtbot: QtBot) -> None:
+    bench = make(qtbot, Document(STACK))
+    drawn = np.random.default_rng(4)
+    acts: list[Callable[[Store], object]] = [
+        lambda store: store.edit(edits.set_vector_cell, 0, 0, float(drawn.normal())),
+        lambda store: store.edit_attention(
+            lambda site: replace(site, temperature=float(drawn.integers(1, 4)))
+        ),
+        lambda store: store.edit_attention(lambda site: replace(site, scale=NoScale())),
+        lambda store: store.look(site=f"layers.{drawn.integers(3)}.self"),
+        lambda store: store.edit(set_n_layers, int(drawn.integers(1, 4))),
+        lambda store: store.open(Document(drawn.choice(np.array([*SPREAD.values()], object)))),
+    ]
+    for _time in range(40):
+        acts[0 if drawn.random() < 0.4 else drawn.integers(len(acts))](bench.store)
+        fresh = make(qtbot, bench.store.document)
+        assert said(bench) == said(fresh)
+    assert not bench.refused
+
+
+def said(bench: PanelBench[PipelinePanel]) -> list[tuple[str, str, str]]:
+    return [(t.property("stage"), t.caption, t.accessibleDescription()) for t in shown(bench)]

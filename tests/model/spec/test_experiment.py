@@ -343,6 +343,7 @@ def test_other_vectors_are_told_from_other_parts() -> None:
         with_fields(one, temperature=2.0),
         with_fields(one, dtype="float64"),
         replace(one, tokens=("a", "c")),
+        replace(one, vectors=SeededVectors(2, 12)),
         replace(other, layers=(*one.layers, Layer(heads=Heads(2, 1, 4)))),
     ):
         assert not changed.differs_in_vectors(one), changed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from weakref import ref
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
@@ -23,6 +24,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.binding import bind
 from attnviz.model.sites.stages import raw_map_of
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import STAGE_BY_ID, STAGES
 from attnviz.model.trace import MASKED_STAGES, SiteTrace, Trace
@@ -99,6 +101,7 @@ class PipelinePanel(Panel):
         self._shown: tuple[str, ...] = ()
         """The stages with a thumbnail; the others of `_stages` are behind tiles."""
         self._unfolded: frozenset[str] = frozenset()
+        self._said: tuple[ref[Experiment] | None, tuple[str, str]] = (None, ("", ""))
         self._fitted: tuple[object, ...] = ()
         """State that the strip was last arranged for."""
         says(self, name=N_("Pipeline"))
@@ -253,7 +256,7 @@ class PipelinePanel(Panel):
             for stage in site.stages:
                 if stage not in self._thumbnails:
                     self._add_thumbnail(stage)
-        self._say(site)
+        self._say_changed(site)
         self._arrange()
         for stage in self._shown:
             values, hidden = site.overview(stage, shown_head(site.experiment, view, stage))
@@ -262,6 +265,17 @@ class PipelinePanel(Panel):
                 values, site.is_signed(stage), hidden, transposed=transposed, shape=shape
             )
         self._light(site)
+
+    def _say_changed(self, site: SiteTrace) -> None:
+        """Write the captions, unless they are those of the last numbers, as in every frame of a drag."""
+        assert self.store.drawn_trace is not None
+        experiment, (before, was_of) = self.store.drawn_trace.experiment, self._said
+        own = (site.name, site.quantity)
+        self._said = ref(experiment), own
+        last = None if before is None else before()
+        is_alike = last is not None and own == was_of and experiment.differs_in_vectors(last)
+        if not is_alike or site.quantity != "value":  # a gradient is named after its target
+            self._say(site)
 
     def _say(self, site: SiteTrace) -> None:
         """Write the captions and the operations."""
