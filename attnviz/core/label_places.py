@@ -65,15 +65,17 @@ def crossings(shafts: Points, boxes: Points | Sequence[Box]) -> NDArray[np.bool_
     passes through if both intervals share more than a moment (Liang and Barsky 1984).
     """
     edges = np.array(boxes, dtype=np.float64).reshape(-1, 4)
-    starts, ways = shafts[:, None, 0], (shafts[:, 1] - shafts[:, 0])[:, None]
-    low, high = edges[:, :2] - starts, edges[:, 2:] - starts
-    is_still = ways == 0
-    steps = np.where(is_still, 1.0, ways)
-    one, other = low / steps, high / steps
-    is_between = (low < 0) & (high > 0)
-    enters = np.where(is_still, np.where(is_between, 0.0, 2.0), np.minimum(one, other)).max(axis=2)
-    leaves = np.where(is_still, 1.0, np.maximum(one, other)).min(axis=2)
-    return np.maximum(enters, 0.0) < np.minimum(leaves, 1.0)
+    enters, leaves = np.zeros((len(shafts), len(edges))), np.ones((len(shafts), len(edges)))
+    for axis in (0, 1):  # one after the other: a reduction over an axis of two takes several times as long
+        start, way = shafts[:, 0, axis, None], (shafts[:, 1, axis] - shafts[:, 0, axis])[:, None]
+        low, high = edges[:, axis] - start, edges[:, axis + 2] - start
+        is_still, is_between = way == 0, (low < 0) & (high > 0)
+        step = np.where(is_still, 1.0, way)
+        one, other = low / step, high / step
+        outside = np.where(is_between, 0.0, 2.0)
+        np.maximum(enters, np.where(is_still, outside, np.minimum(one, other)), out=enters)
+        np.minimum(leaves, np.where(is_still, 1.0, np.maximum(one, other)), out=leaves)
+    return enters < leaves
 
 
 def label_places(

@@ -61,10 +61,15 @@ class SumDrawing:
     height: float
     is_small: bool
 
+    @property
+    def has_lens(self) -> bool:
+        """True if there is room for a lens."""
+        return not self.is_small and self.width >= LEAST_LENS
+
     @cached_property
     def shown(self) -> tuple[int, ...]:
         """The keys whose values are drawn."""
-        most = MOST_SMALL if self.is_small else MOST_VALUES
+        most = MOST_VALUES if self.has_lens else MOST_SMALL
         return tuple(dict.fromkeys((*self.sum.named, *self.sum.order()[:most])))
 
     @cached_property
@@ -72,8 +77,7 @@ class SumDrawing:
         """The places of everything."""
         size = self.width, max(1.0, self.height - self.top)
         edge = (8.0, 6.0) if self.is_small else (64.0, 18.0)
-        has_lens = not self.is_small and self.width >= LEAST_LENS
-        lens = (LENS[0] * size[0], LENS[1] * size[1]) if has_lens else (0.0, 0.0)
+        lens = (LENS[0] * size[0], LENS[1] * size[1]) if self.has_lens else (0.0, 0.0)
         return head_to_tail(self.sum.projected, self.shown, self._path, size, edge, lens)
 
     @cached_property
