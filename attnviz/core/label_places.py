@@ -15,8 +15,8 @@ Box = tuple[float, float, float, float]
 Shaft = tuple[Point, Point]
 """Both ends of an arrow."""
 
-AWAY = 4.0
-"""Distance of a label from its tip."""
+AWAY, ABOVE = 4.0, 3.0
+"""Distances of a label from its tip: to the side, and above or below the height of the tip."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Label:
         return tuple(
             (x + dx, y + dy, x + dx + wide, y + dy + high)
             for dx, dy in (
-                (AWAY, -high),
-                (AWAY, 1.0),
-                (-wide - AWAY, -high),
-                (-wide - AWAY, 1.0),
+                (AWAY, -high - ABOVE),
+                (AWAY, ABOVE),
+                (-wide - AWAY, -high - ABOVE),
+                (-wide - AWAY, ABOVE),
                 (-wide / 2, -high - AWAY),
                 (-wide / 2, AWAY + 2.0),
             )

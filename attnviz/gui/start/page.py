@@ -251,7 +251,10 @@ class StartPage(QWidget):
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Esc clears the search, then leaves; a slash searches; an arrow enters the gallery."""
+        """Esc clears the search, then leaves; a slash searches; an arrow enters the gallery.
+
+        Enter opens: the first preset of a search, else the first way to begin, which is filled.
+        """
         key = event.key()
         if key == Qt.Key.Key_Escape and self.search.text():
             self.search.clear()
@@ -263,6 +266,8 @@ class StartPage(QWidget):
             self.gallery.focus_first()
         elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.search.hasFocus():
             self._open_first()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.hasFocus():
+            self.entry_chosen.emit(self._entries[0].entry.action)
         else:
             super().keyPressEvent(event)
 

@@ -277,6 +277,12 @@ def test_the_check_and_the_first_run_decide_whether_it_opens_at_the_start(begun:
     assert settings["start"]
 
 
+def test_enter_takes_the_filled_way_to_begin(begun: Desk) -> None:
+    assert page(begun).hasFocus()
+    begun.press_key(Qt.Key.Key_Return)
+    assert not page(begun).isVisible() and begun.window.workspaces.present.id == "learn"
+
+
 def test_ctrl_home_in_a_text_is_the_texts(begun: Desk) -> None:
     begun.press_key(Qt.Key.Key_Escape)
     line = begun.find(DocumentText, "token_line")

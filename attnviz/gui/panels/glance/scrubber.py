@@ -249,17 +249,18 @@ class Scrubber(Control):
         painter.drawPath(path)
 
     def _paint_sum(self, painter: QPainter, sum_: ValueSum, part: float, room: QRectF) -> None:
-        """The small plane, and the length of the sum over it."""
-        size = int(room.width()), int(room.height())
+        """The small plane, and below it the length of the sum, in the line of the words."""
+        font = number_font(TEXT_PX - 1)
+        size = int(room.width()), int(room.height() - QFontMetricsF(font).height())
         drawing = self._drawings.get(size)
         if drawing is None:
             drawing = self._drawings[size] = SumDrawing(sum_, float(size[0]), float(size[1]), is_small=True)
         painter.save()
         painter.translate(room.left(), room.top())
-        painter.setClipRect(QRectF(0, 0, room.width(), room.height()))
+        painter.setClipRect(QRectF(0, 0, *size))
         drawing.paint(painter, part, self._theme)
         painter.restore()
-        painter.setFont(number_font(TEXT_PX - 1))
+        painter.setFont(font)
         painter.setPen(QColor(self._theme.ink))
         text = f"|Σ w·v| {number(sum_.length(part), 2)}"
         painter.drawText(room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignBottom, text)
