@@ -463,6 +463,8 @@ class HeatMap(QWidget):
             texts = self.content.row_labels if label[0] else self.content.column_labels
             sentence = self._label_help[0 if label[0] else 1]
             text, area = f"{visible(texts[label[1]])}\n{sentence}", QRectF(at, QSizeF(2, 2))
+        elif heading := self._scene.heading_text_at(at):
+            text, area = heading, QRectF(at, QSizeF(2, 2))
         else:
             QToolTip.hideText()
             return

@@ -94,19 +94,23 @@ class Strip:
         plot, sides = self.geometry.plot, np.round(middles - thickness / 2).tolist()
         return _rectangles(plot.right(), plot.bottom(), self.below, sides, thickness, lengths.tolist())
 
-    def draw_heading(self, painter: QPainter, text: str, color: str) -> None:
-        """Write `text` over the bars, or beside them where they hang below."""
-        font, plot = ui_font(HEADING_PX), self.geometry.plot
-        metrics = QFontMetricsF(font)
-        aside = max(0.0, metrics.horizontalAdvance(text) - self.length - EDGE)  # a long word begins earlier
-        at = QPointF(max(plot.right() + GAP - aside, self._slanted_until()), plot.top() - 4)
+    def heading_rect(self, text: str) -> QRectF:
+        """The place of a heading: over the bars, or beside them where they hang below."""
+        plot, metrics = self.geometry.plot, QFontMetricsF(ui_font(HEADING_PX))
+        width = metrics.horizontalAdvance(text)
+        aside = max(0.0, width - self.length - EDGE)  # a long word begins earlier
+        left, base = max(plot.right() + GAP - aside, self._slanted_until()), plot.top() - 4
         if self.below:
             # Short labels leave it less room than it needs: then it ends over the first column's edge.
-            left = max(0.0, plot.left() - GAP - metrics.horizontalAdvance(text))
-            at = QPointF(left, plot.bottom() + GAP + metrics.ascent())
+            left, base = max(0.0, plot.left() - GAP - width), plot.bottom() + GAP + metrics.ascent()
+        return QRectF(left, base - metrics.ascent(), width, metrics.height())
+
+    def draw_heading(self, painter: QPainter, text: str, color: str) -> None:
+        """Write `text` in its place."""
+        font, rect = ui_font(HEADING_PX), self.heading_rect(text)
         painter.setFont(font)
         painter.setPen(QColor(color))
-        painter.drawText(at, text)
+        painter.drawText(QPointF(rect.left(), rect.top() + QFontMetricsF(font).ascent()), text)
 
     def _slanted_until(self) -> float:
         """The x from which a heading at the right is free of the last slanted label."""
@@ -176,7 +180,12 @@ def draw_received(painter: QPainter, geometry: Geometry, content: HeatContent, t
     most = float(np.nanmax(content.column_means, initial=0.0)) or 1.0
     means = content.column_means[columns.start : columns.stop : columns.step] / most
     strip.draw(painter, means, content.column_color, theme)
-    strip.draw_heading(painter, _("mean"), theme.muted)
+    strip.draw_heading(painter, received_heading(), theme.muted)
+
+
+def received_heading() -> str:
+    """The heading of the bars."""
+    return _("mean")
 
 
 SPREAD_LENGTH = 32.0
@@ -222,16 +231,32 @@ def draw_spread(painter: QPainter, geometry: Geometry, content: HeatContent, the
     part = slice(rows.start, rows.stop, rows.step)
     if content.chosen:
         strip.draw(painter, shares(content, part), content.column_color, theme)
-        strip.draw_heading(painter, _heading(len(content.chosen)), content.column_color)
+        strip.draw_heading(painter, spread_heading(content), content.column_color)
     else:
         most = math.log2(max(2, content.values.shape[1]))
         strip.draw(painter, by_rows(entropy_bits, part_of(content.values, part)) / most, theme.muted, theme)
-        strip.draw_heading(painter, _("entropy"), theme.muted)
+        strip.draw_heading(painter, spread_heading(content), theme.muted)
     _draw_texts(painter, strip, content, theme)
 
 
-def _heading(count: int) -> str:
+def spread_heading(content: HeatContent) -> str:
+    """The heading of the bars: entropy, or the number of the chosen keys."""
+    count = len(content.chosen)
+    if not count:
+        return _("entropy")
     return _("to 1 key") if count == 1 else _("to {count} keys").format(count=count)
+
+
+def spread_help(content: HeatContent) -> str:
+    """A sentence about the bars beside the rows."""
+    if content.chosen:
+        return _("The share of each row that the chosen keys receive")
+    return _("Entropy of each row in bits: none where one key has all weight, most where all have the same")
+
+
+def received_help() -> str:
+    """A sentence about the bars of the columns."""
+    return _("The mean weight that each key receives from the queries")
 
 
 def _draw_texts(painter: QPainter, strip: Strip, content: HeatContent, theme: Theme) -> None:

@@ -32,11 +32,16 @@ from attnviz.gui.widgets.heat.labels import (
 )
 from attnviz.gui.widgets.heat.layout import LABEL_LINE, Geometry, Measures, arrange
 from attnviz.gui.widgets.heat.margins import (
+    Strip,
     draw_received,
     draw_spread,
     has_spread,
+    received_heading,
+    received_help,
     received_size,
     received_strip,
+    spread_heading,
+    spread_help,
     spread_size,
     spread_strip,
 )
@@ -232,6 +237,17 @@ class HeatScene:
     def received_column_at(self, point: QPointF) -> int | None:
         """The column whose mean is under `point`."""
         return received_strip(self.geometry, self.content).index_at(point) if self._has_received else None
+
+    def heading_text_at(self, point: QPointF) -> str:
+        """A sentence about the bars whose heading is under `point`; empty elsewhere."""
+        strips: list[tuple[Strip, str, str]] = []
+        if self._has_spread and not self.is_compact:
+            strip = spread_strip(self.geometry, self.content)
+            strips.append((strip, spread_heading(self.content), spread_help(self.content)))
+        if self._has_received and not self.is_compact:
+            strips.append((received_strip(self.geometry, self.content), received_heading(), received_help()))
+        found = (says for strip, heading, says in strips if strip.heading_rect(heading).contains(point))
+        return next(found, "")
 
     @property
     def _has_spread(self) -> bool:

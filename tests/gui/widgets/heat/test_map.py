@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from attnviz.core.levels import RANGES, Range
 from attnviz.gui.look.theme import DARK, LIGHT, THEMES, Theme
 from attnviz.gui.widgets.heat.content import HeatContent, Highlight
 from attnviz.gui.widgets.heat.map import HeatMap
+from attnviz.gui.widgets.heat.margins import received_heading, received_strip, spread_heading, spread_strip
 from attnviz.gui.widgets.heat.minimap import Minimap
 from attnviz.gui.widgets.heat.words import table_text
 
@@ -567,6 +569,27 @@ def test_a_sum_is_written_where_it_is_not_one(heat_map: HeatMap, sums: tuple[flo
         beside = QRectF(plot.right() + 50, middle - 7, bar.left() - plot.right() - 52, 14).toAlignedRect()
         written = len(colors_in(image.copy(beside))) > 1
         assert written == (total != 1.0)
+
+
+def test_the_headings_of_bars_say_what_they_measure(heat_map: HeatMap) -> None:
+    values = np.array([[0.5, 0.25, 0.125, 0.125]] * 4)
+    content = weights(
+        values=values, blocked=None, row_sums=values.sum(axis=1), column_means=values.mean(axis=0)
+    )
+    for shown, said in (
+        (content, "Entropy of each row"),
+        (replace(content, chosen=(1,)), "The share of each row"),
+    ):
+        heat_map.resize(700, 640)  # where the means of columns have room
+        heat_map.set_content(shown)
+        geometry = heat_map.layout_shown
+        spread = spread_strip(geometry, shown).heading_rect(spread_heading(shown)).center()
+        received = received_strip(geometry, shown).heading_rect(received_heading()).center()
+        for point, starts in ((spread, said), (received, "The mean weight")):
+            at = point.toPoint()
+            QApplication.sendEvent(heat_map, QHelpEvent(QEvent.Type.ToolTip, at, heat_map.mapToGlobal(at)))
+            assert starts in QToolTip.text()
+    QToolTip.hideText()
 
 
 def test_the_bar_of_a_row_tells_sum_entropy_and_effective_number(qtbot: QtBot, heat_map: HeatMap) -> None:
