@@ -86,7 +86,7 @@ def takes_most(site: SiteTrace, stage: str, head: int | None) -> bool:
 
 
 _sinks: WeakMemo[SiteTrace, dict[tuple[str, int | None], bool]] = WeakMemo(lambda site: {})
-"""What `takes_most` found: every panel with a colour range asks it at every paint."""
+"""Answers of `takes_most`: every panel with a colour range asks it at every paint."""
 
 
 def range_name(stage: str, range_id: str, *, is_mean: bool = False) -> str:

@@ -234,7 +234,7 @@ class ArcsView(Control):
         return lines.site.experiment.memory is None and lines.queries == lines.keys
 
     def _chosen(self, content: ArcsContent) -> tuple[int, int]:
-        """The words that are in sight: the one that asks or was asked for, and the key in focus."""
+        """The words that stay in sight: the one that asks or was clicked, and the key in focus."""
         return (
             self._about if self._about >= 0 else content.query,
             self.key if self.key >= 0 else self.strongest,

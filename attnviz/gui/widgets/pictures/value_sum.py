@@ -63,7 +63,7 @@ class SumDrawing:
 
     @property
     def has_lens(self) -> bool:
-        """True if there is room for a lens."""
+        """True if the picture is wide enough for a lens."""
         return not self.is_small and self.width >= LEAST_LENS
 
     @cached_property
