@@ -137,7 +137,7 @@ class ImportDialog(Dialog):
         tip = N_("Enter imports; Shift+Enter starts a line")
         self._text = says(InputText(), id="import_text", tip=tip)
         self._text.setAccessibleName(self._text_title())
-        self._memory = says(InputText(), id="import_memory", name=N_("Encoder input"), tip=tip)
+        self._memory = says(InputText(), id="import_memory", name=N_("Encoder text"), tip=tip)
         self._text_label = QLabel()
         self._signal = says(PathLine(), id="import_signal", name=N_("Input file"))
         tip = N_("Choose the image, or the .npy file of features")
@@ -216,7 +216,7 @@ class ImportDialog(Dialog):
         form.addRow(_("Input format"), self._kind)
         self._text_label.setBuddy(self._text)
         form.addRow(self._text_label, self._text)
-        form.addRow(_("Encoder input"), self._memory)
+        form.addRow(_("Encoder text"), self._memory)
         form.addRow(_("Input file"), self._file)
         form.addRow("", self._alone)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
@@ -359,7 +359,7 @@ class ImportDialog(Dialog):
         """The title of the text that the model itself reads; beside an encoder, that is the decoder."""
         described = self._described
         has_encoder = described is not None and described.n_encoder_layers > 0
-        return _("Decoder input") if has_encoder else _("Model input")
+        return _("Decoder text") if has_encoder else _("Text")
 
     def _needs(self) -> frozenset[str]:
         """The inputs that this model reads: a text, one of its encoder, and a file."""
@@ -460,7 +460,7 @@ class ImportDialog(Dialog):
         """The title and the control of each input, and the arguments of the import that it fills."""
         return (
             (self._text_title(), self._text, ("text", "ids", "chat")),
-            (_("Encoder input"), self._memory, ("memory_text", "memory_ids")),
+            (_("Encoder text"), self._memory, ("memory_text", "memory_ids")),
             (_("Input file"), self._signal, ("image", "features")),
         )
 

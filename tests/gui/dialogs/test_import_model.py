@@ -190,7 +190,7 @@ def test_what_is_wrong_is_said_and_can_be_mended(
             assert not person.button.isEnabled(), text[:9]
         person.read("1 9")
         person.press_import()
-        person.sees("Model input[1] must be a whole number from 0 to 6; got 9.")
+        person.sees("Text[1] must be a whole number from 0 to 6; got 9.")
         assert person.dialog.focusWidget() is person.dialog.findChild(QPlainTextEdit, "import_text")
         assert person.dialog.isVisible() and desk.store.document == before
         person.read("1 6")
@@ -311,11 +311,11 @@ def test_an_encoder_and_a_decoder_name_their_inputs(
             person.dialog.findChild(QPlainTextEdit, name) for name in ("import_text", "import_memory")
         )
         titles = [label.text() for label in person.dialog.findChildren(QLabel) if label.isVisible()]
-        assert "Decoder input" in titles and "Encoder input" in titles and "Model input" not in titles
+        assert "Decoder text" in titles and "Encoder text" in titles and "Text" not in titles
         person.read("1 2")
         person.desk.type_text(encoder, "3 9")
         person.press_import()
-        person.sees("Encoder input[1] must be a whole number from 0 to 5; got 9.")
+        person.sees("Encoder text[1] must be a whole number from 0 to 5; got 9.")
         assert person.dialog.focusWidget() is encoder
         encoder.clear()
         person.desk.type_text(encoder, "3 4 5")

@@ -62,7 +62,7 @@ def test_the_counters_are_those_of_the_formulas_at_every_step(desk: Desk) -> Non
         assert count(desk, "bytes_held") == (0, t * row)
         desk.click(button(desk, "step_forward"))
     assert desk.store.document.view.step == n - 1  # there it stays
-    assert label(desk, "decode_parity").startswith("● equal to the full pass: max |Δ| = ")
+    assert label(desk, "decode_parity").startswith("● equal to the full pass: at most ")
     assert not desk.store.can_undo and not desk.store.is_modified
 
 
@@ -184,7 +184,7 @@ def test_a_difference_is_said_and_not_coloured_as_equal(desk: Desk) -> None:
     assert decoded is not None
     green = count_color(picture(desk.find(QLabel, "decode_parity")), desk.theme.value, tolerance=12)
     desk.store.set_decoded(replace(decoded, differences={"weights": 0.5}))
-    assert label(desk, "decode_parity") == "● differs: max |Δ| = 0.5"
+    assert label(desk, "decode_parity") == "● differs: up to 0.5 apart"
     shown = picture(desk.find(QLabel, "decode_parity"))
     assert green > 5 and count_color(shown, desk.theme.value, tolerance=12) == 0
     assert count_color(shown, desk.theme.error, tolerance=12) > 5

@@ -304,7 +304,7 @@ def test_the_light_says_approximate_with_the_number_for_a_cache_that_loses_somet
     assert desk.store.player.decoded is not None
     worst = desk.store.player.decoded.worst
     assert worst > 1e-6
-    assert light.text().startswith("● approximate: max |Δ| = ") and ", in probabilities 0." in light.text()
+    assert light.text().startswith("● approximate: up to ") and " apart, in probabilities 0." in light.text()
     shown = picture(light)
     assert count_color(shown, desk.theme.warning, tolerance=12) > 5
     assert count_color(shown, desk.theme.value, tolerance=12) == 0

@@ -309,7 +309,7 @@ class AblationPanel(Panel):
             return self._muted(_("No map changed."))
         rows = (
             f"<tr><td>{self._head(of, one.site, one.head)}</td>"
-            f'<td align="right">&nbsp; max |Δ| &nbsp;{number(one.value)}</td></tr>'
+            f'<td align="right">&nbsp; {_("by up to {value}").format(value=number(one.value))}</td></tr>'
             for one in change.maps
         )
         return f'<table cellspacing="0" cellpadding="1">{"".join(rows)}</table>'

@@ -44,7 +44,7 @@ ROWS = ("first", "second", "output", "next")
 """The cached rows, in two arrays, and the results computed from them."""
 
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("greatest", N_("max |Δ|")),
+    ("greatest", N_("largest |Δ|")),
     ("rms", N_("rms")),
     ("bound", N_("½ step")),
 )

@@ -112,29 +112,29 @@ def verdict(decoded: Decoded) -> Verdict:
             "undefined", _undefined_text(decoded, worst), "\n".join((stages, *_undefined(decoded)))
         )
     if is_within:
-        text = _("equal to the full pass: max |Δ| = {worst}")
+        text = _("equal to the full pass: at most {worst} apart")
         changed = decoded.decoding.changed - {"readout"}
         if changed:
-            text = _("equal to the full pass of the document as decoding changes it: max |Δ| = {worst}")
+            text = _("equal to the full pass of the document as decoding changes it: at most {worst} apart")
         if changed == {"masks"}:
-            text = _("equal to the full pass with a causal mask: max |Δ| = {worst}")
-        return Verdict("equal", text.format(worst=_beside_size(decoded, worst)), stages)
+            text = _("equal to the full pass with a causal mask: at most {worst} apart")
+        return Verdict("equal", _beside_size(decoded, text.format(worst=worst)), stages)
     writing = decoded.decoding.experiment.writing
     is_exact = writing is None or next(row for row in CACHES if row.kind is type(writing.cache)).is_exact
     if is_exact:
-        return Verdict("differs", _("differs: max |Δ| = {worst}").format(worst=worst), stages)
+        return Verdict("differs", _("differs: up to {worst} apart").format(worst=worst), stages)
     errors = [d for name, d in decoded.differences.items() if _stage(name) == "probabilities"]
-    text = _("approximate: max |Δ| = {worst}, in probabilities {p}")
+    text = _("approximate: up to {worst} apart, in probabilities {p}")
     return Verdict("approximate", text.format(worst=worst, p=number(max(errors, default=0.0), 3)), stages)
 
 
-def _beside_size(decoded: Decoded, worst: str) -> str:
-    """The greatest difference; where its stage has large numbers, "of" the largest of them."""
+def _beside_size(decoded: Decoded, said: str) -> str:
+    """A sentence about the greatest difference, with the largest number of its stage where that is large."""
     stage = max(decoded.differences, key=decoded.differences.__getitem__, default=None)
     largest = 0.0 if stage is None else decoded.sizes[stage]
     if largest < LARGE:
-        return worst
-    return _("{worst} of {largest}").format(worst=worst, largest=grouped(round(largest)))
+        return said
+    return _("{said}, beside numbers up to {largest}").format(said=said, largest=grouped(round(largest)))
 
 
 def _undefined_text(decoded: Decoded, worst: str) -> str:
@@ -142,7 +142,7 @@ def _undefined_text(decoded: Decoded, worst: str) -> str:
     if decoded.is_undefined:
         return _("not comparable: the probabilities are NaN with the cache and without")
     count = grouped(sum(count for count, _total in decoded.undefined.values()))
-    text = _("{count} numbers are NaN with the cache and without; of the others max |Δ| = {worst}")
+    text = _("{count} numbers are NaN with the cache and without; the others are at most {worst} apart")
     return text.format(count=count, worst=worst)
 
 

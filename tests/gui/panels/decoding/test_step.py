@@ -323,11 +323,11 @@ LIGHTS = {
     ),
     "one row NaN": (
         {"masks": (Causal(), Padding((0,))), "fully_masked_row": "nan"},
-        "numbers are NaN with the cache and without; of the others max |Δ| = ",
+        "numbers are NaN with the cache and without; the others are at most ",
         "warning",
     ),
-    "an encoder": ({"masks": ()}, "equal to the full pass with a causal mask: max |Δ| = ", "right"),
-    "a decoder": ({}, "equal to the full pass: max |Δ| = ", "right"),
+    "an encoder": ({"masks": ()}, "equal to the full pass with a causal mask: at most ", "right"),
+    "a decoder": ({}, "equal to the full pass: at most ", "right"),
 }
 
 
@@ -335,12 +335,12 @@ def test_a_difference_among_large_numbers_is_shown_beside_the_largest(qtbot: QtB
     """Rounding is relative: 2e−9 of 5 000 000 is as good as 4e−16 of 1."""
     bench = PanelBench(qtbot, DecodingRoom, "causal-decode", 1300, 900)
     give(bench)
-    assert " of " not in bench.find(QLabel, "decode_parity").text()
+    assert "beside" not in bench.find(QLabel, "decode_parity").text()
     change(bench.store, vectors=ExplicitVectors(3e3 * np.random.default_rng(1).standard_normal((11, 8))))
     decoded = decode_and_compare(bench.store.experiment, "numpy", "cpu", never_cancelled, 0)
     bench.store.set_decoded(decoded)
     stage = max(decoded.differences, key=decoded.differences.__getitem__)
-    largest = bench.find(QLabel, "decode_parity").text().rpartition(" of ")[2]
+    largest = bench.find(QLabel, "decode_parity").text().rpartition(" beside numbers up to ")[2]
     assert int(largest.replace("\u202f", "")) == round(decoded.sizes[stage]) > 1000
 
 

@@ -181,7 +181,7 @@ class CachesPanel(DecodingPart):
         title = _("output, cache")
         if whole is not None:
             apart = number(float(np.max(np.abs(cached.astype(np.float64) - whole), initial=0.0)), 1)
-            title = _("output, cache · max |Δ| = {worst}").format(worst=apart)
+            title = _("output, cache · at most {worst} apart").format(worst=apart)
         for widget, row, words in (
             (self._vectors["output_again"], whole, _("output, no cache")),
             (self._vectors["output"], cached, title),
