@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFont
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
@@ -35,6 +35,7 @@ class KindList(QListWidget):
             self._add_title(_(group.title), " \u00b7 ".join(formats))
             for row in rows:
                 self._add(row, source)
+        self.currentRowChanged.connect(self._on_row)
 
     @property
     def chosen(self) -> Export:
@@ -53,6 +54,13 @@ class KindList(QListWidget):
     def choose(self, id_: str) -> None:
         """Choose a row."""
         self.setCurrentItem(self._items[id_])
+
+    @Slot(int)
+    def _on_row(self, row: int) -> None:
+        """Bring the title of the group into sight, too."""
+        title = next((at for at in range(row, -1, -1) if self.item(at).data(_ID) is None), -1)
+        for at in (title, row):
+            self.scrollToItem(self.item(at))
 
     def _add_title(self, title: str, formats: str) -> None:
         item = QListWidgetItem(title, self)

@@ -452,6 +452,19 @@ def test_the_file_of_a_figure_is_the_one_of_the_shell(
     assert bench.said == [f"Saved a.{suffix}"]
 
 
+def test_the_title_of_the_chosen_group_is_in_sight(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    dialog = open_dialog(bench)
+    dialog.show()
+    kinds = dialog._kinds
+    kinds.setFixedHeight(260)
+    for group in reversed(GROUPS):
+        pick(dialog, "what", next(row.id for row in EXPORTS if row.group == group.id))
+        title = next(kinds.item(row) for row in range(kinds.count()) if kinds.item(row).text() == group.title)
+        assert kinds.viewport().rect().contains(kinds.visualItemRect(title)), group.id
+
+
 def test_the_preview_is_the_file(bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any) -> None:
     dialog = open_dialog(bench)
     pick(dialog, "format", "png")
