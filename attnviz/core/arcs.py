@@ -31,6 +31,18 @@ _STEPS = 24
 Points = NDArray[np.float64]
 
 
+def marked_key(weights: Points, hidden: NDArray[np.bool_], *, is_first_off: bool) -> int:
+    """The key whose word has a frame and whose arc has its number, of `weights` (heads, keys).
+
+    It is the one with the largest mean weight of those that are not `hidden` (keys,). A first key that is
+    left out of the colours has it only if it receives more than all others together: these say little then.
+    """
+    means = np.where(hidden, -1.0, weights.mean(axis=0))
+    if is_first_off and len(means) > 1 and means[0] <= means[1:][~hidden[1:]].sum():
+        means[0] = -1.0
+    return int(means.argmax())
+
+
 @dataclass(frozen=True)
 class Word:
     """A token as part of a sentence: its text, and whether a space stands before it."""

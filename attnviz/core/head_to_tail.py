@@ -12,18 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from attnviz.core.label_places import (
-    AWAY,
-    Box,
-    Label,
-    Point,
-    Points,
-    Shaft,
-    contains,
-    crossings,
-    label_places,
-    overlaps,
-)
+from attnviz.core.label_places import AWAY, Box, Label, Point, Points, Shaft, crossings, label_places
 
 SHORT = 6.0
 """Length in px or points below which the rest of the sum is shown in a lens."""
@@ -31,6 +20,8 @@ PARTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Parts of the way whose places determine the scale."""
 LAST = 4
 """Weight of the last part against each other one, where the side of the result's label is chosen."""
+FAR = (1.0, 4.0, 8.0)
+"""Distances of the result's label from its tip that are tried, in those of other labels."""
 _FACTORS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 SAID = 12.0
 """Height of the line at the top of a lens that says its factor."""
@@ -70,6 +61,15 @@ class Lens:
         left, top, right, end = self.box
         return Frame(scale, (left + right) / 2 - x * scale, (top + SAID + end) / 2 + y * scale)
 
+    def holds(self, tips: Points) -> bool:
+        """True if the lens has room for all small steps of a part, and something to show: of an early part
+        they may be too long, and of the first one they have no length.
+        """
+        places = self.frame(tips).at(tips[rest_from(self.around.at(tips)) :])
+        left, top, right, end = self.box
+        is_long = bool((places.max(axis=0) - places.min(axis=0)).max() >= _LEAST_IN_LENS)
+        return is_long and bool(((places >= (left, top + SAID)) & (places <= (right, end))).all())
+
     def magnified(self, tips: Points) -> Box:
         """The box around the end of the sum that the lens magnifies; at least as large as a spot."""
         rest = tips[rest_from(self.around.at(tips)) :]
@@ -84,7 +84,8 @@ class HeadToTail:
     """The places of a sum in a box of `width` × `height`.
 
     `values` (keys, 2) are the tips of all values; `ends` (parts, 2) those of the sum on its way, `PARTS`;
-    `last` (1 + steps, 2) are the tips of the last one; `lens` is None where every step is long enough to see.
+    `last` (1 + steps, 2) are the tips of the last one, and `large` (arrows, both ends, 2) the first two steps
+    of each part. `lens` is None where every step is long enough to see.
     """
 
     width: float
@@ -93,6 +94,7 @@ class HeadToTail:
     values: Points
     ends: Points
     last: Points
+    large: Points
     lens: Lens | None
 
     @property
@@ -123,40 +125,62 @@ class HeadToTail:
 
         The first ones choose first; a label without a free place is left out.
         """
-        shafts = np.concatenate([self._shafts(sizes), np.array(self._ways), self._steps])
+        ways = np.array(self._ways)
+        shafts = np.concatenate([self._shafts(sizes), ways, self.large, _steps(self.last), self._lines])
         wanted = [Label(self.shaft(key), *size) for key, size in sizes.items()]
         found = label_places(wanted, self.room, shafts, self._boxes)
         return {key: box for key, box in zip(sizes, found, strict=True) if box is not None}
 
-    def result_label(self, end: Point, size: tuple[float, float], labels: Mapping[int, Box]) -> Box:
-        """The place of the result's label beside its tip `end`: the side that is free on most of the way.
+    def result_label(self, path: Points, size: tuple[float, float], labels: Mapping[int, Box]) -> Box:
+        """The place of the result's label beside the tip of `path` (1 + steps, 2), the places of one part.
 
-        Where that one is taken, the next best one. `labels` are the boxes of `labels`.
+        It crosses as few arrows as it can; of equal places it takes the side that is free on most of the way,
+        near the tip. `labels` are the boxes of `labels`.
         """
-        taken = (*labels.values(), *self._boxes)
-        arrows = np.concatenate([self._shafts(labels), self._steps, self.ends[None, [0, -1]]])
-        ways = np.array(self._ways)
-        edges = np.array([Label(way, *size).boxes() for way in self._ways])  # (parts, sides, 4)
-        parts, sides = edges.shape[:2]
-        costs = crossings(arrows, edges).sum(axis=0).reshape(parts, sides).astype(np.float64)
-        costs += crossings(ways, edges).reshape(parts, parts, sides)[range(parts), range(parts)]
-        low, high = edges[..., :2], edges[..., 2:]
-        costs += 4 * ~((low >= 0) & (high <= (self.width, self.height))).all(axis=-1)
-        for box in taken:
-            costs += 4 * ((low < box[2:]) & (high > box[:2])).all(axis=-1)
-        is_outward = (((low + high) / 2 - ways[:, None, 1]) * (ways[:, 1] - ways[:, 0])[:, None]).sum(
-            axis=-1
-        ) > 0
-        costs += 0.1 * ~is_outward
-        total = costs.sum(axis=0) + LAST * costs[-1]
-        boxes = Label((self.origin, end), *size).boxes()
-        ordered = [boxes[number] for number in np.argsort(total, kind="stable")]
-        inside = [box for box in ordered if contains(self.room, box)]
-        free = [box for box in inside if not any(overlaps(box, one) for one in taken)]
-        box = (*free, *ordered)[0]
+        end, taken = _point(path[-1]), (*labels.values(), *self._boxes)
+        sides = [Label((self.origin, end), *size).boxes(far) for far in FAR]
+        edges = np.array([box for boxes in sides for box in boxes])
+        own = np.array([(self.origin, end)])
+        arrows = np.concatenate([self._shafts(labels), _steps(path), own, self._lines])
+        costs = crossings(arrows, edges).sum(axis=0).astype(np.float64)
+        costs += self._misplaced(edges, taken)
+        costs += np.concatenate([self._usual(size, taken) + 0.2 * number for number in range(len(FAR))])
+        box = edges[int(costs.argmin())].tolist()
         right, down = max(0.0, box[2] - self.width), max(0.0, box[3] - self.height)
         x, y = max(0.0, box[0] - right), max(0.0, box[1] - down)
         return x, y, x + size[0], y + size[1]
+
+    def _usual(self, size: tuple[float, float], taken: Sequence[Box]) -> Points:
+        """From 0 for the side of the tip that is free on most of the way to 0.5 for the worst one."""
+        ways = np.array(self._ways)
+        edges = np.array([Label(way, *size).boxes() for way in self._ways])  # (parts, sides, 4)
+        parts, sides = edges.shape[:2]
+        costs = crossings(_steps(self.last), edges).sum(axis=0).reshape(parts, sides).astype(np.float64)
+        costs += crossings(ways, edges).reshape(parts, parts, sides)[range(parts), range(parts)]
+        costs += self._misplaced(edges.reshape(-1, 4), taken).reshape(parts, sides)
+        middles, along = (edges[..., :2] + edges[..., 2:]) / 2, ways[:, 1] - ways[:, 0]
+        is_outward = ((middles - ways[:, None, 1]) * along[:, None]).sum(axis=-1) > 0
+        costs += 0.1 * ~is_outward
+        total = costs.sum(axis=0) + LAST * costs[-1]
+        return np.asarray(0.5 * total.argsort(kind="stable").argsort() / (sides - 1))
+
+    def _misplaced(self, edges: Points, taken: Sequence[Box]) -> Points:
+        """4 for each box (boxes, 4) that is not in the room, and for each one of `taken` that it overlaps."""
+        low, high = edges[:, :2], edges[:, 2:]
+        is_outside = ~((low >= 0) & (high <= (self.width, self.height))).all(axis=-1)
+        hits = sum(((low < box[2:]) & (high > box[:2])).all(axis=-1).astype(np.int64) for box in taken)
+        return np.asarray(4.0 * (is_outside + hits))
+
+    @property
+    def _lines(self) -> Points:
+        """The way of the sum, and the line from the tip of the last one to the lens."""
+        way = self.ends[None, [0, -1]]
+        if self.lens is None:
+            return way
+        left, top, right, end = self.lens.box
+        x, y = _point(self.last[-1])
+        line = (x, y), (left if (left + right) / 2 > x else right, (top + end) / 2)
+        return np.concatenate([way, np.array([line])])
 
     @cached_property
     def _ways(self) -> list[Shaft]:
@@ -165,11 +189,6 @@ class HeadToTail:
 
     def _shafts(self, keys: Iterable[int]) -> Points:
         return np.array([self.shaft(key) for key in keys], dtype=np.float64).reshape(-1, 2, 2)
-
-    @cached_property
-    def _steps(self) -> Points:
-        """The arrows of the last sum, (steps, both ends, xy)."""
-        return np.stack([self.last[:-1], self.last[1:]], axis=1)
 
     @property
     def _boxes(self) -> tuple[Box, ...]:
@@ -204,7 +223,8 @@ def head_to_tail(
             factor = _factor(frame, ways[-1], lens)
             found = Lens(box, factor, frame) if factor else None
     ends = np.stack([frame.at(way[-1]) for way in ways])
-    return HeadToTail(width, height, frame, frame.at(values), ends, frame.at(ways[-1]), found)
+    large = np.concatenate([_steps(frame.at(way))[:2] for way in ways])
+    return HeadToTail(width, height, frame, frame.at(values), ends, frame.at(ways[-1]), large, found)
 
 
 def rest_from(places: Points) -> int:
@@ -253,6 +273,11 @@ def _lens(
             if not crossings(shafts, [box]).any():
                 return Lens(box, factor, frame)
     return None
+
+
+def _steps(path: Points) -> Points:
+    """The arrows between the tips of a part, (steps, both ends, xy)."""
+    return np.stack([path[:-1], path[1:]], axis=1)
 
 
 def _point(place: Points) -> Point:

@@ -27,18 +27,19 @@ class Label:
     width: float
     height: float
 
-    def boxes(self) -> tuple[Box, ...]:
-        """The places beside the tip, at its right, its left, above and below it."""
+    def boxes(self, far: float = 1.0) -> tuple[Box, ...]:
+        """The places at the right, the left, above and below the tip, `far` times as far as usual."""
         (x, y), wide, high = self.shaft[1], self.width, self.height
+        aside, above = far * AWAY, far * ABOVE
         return tuple(
             (x + dx, y + dy, x + dx + wide, y + dy + high)
             for dx, dy in (
-                (AWAY, -high - ABOVE),
-                (AWAY, ABOVE),
-                (-wide - AWAY, -high - ABOVE),
-                (-wide - AWAY, ABOVE),
-                (-wide / 2, -high - AWAY),
-                (-wide / 2, AWAY + 2.0),
+                (aside, -high - above),
+                (aside, above),
+                (-wide - aside, -high - above),
+                (-wide - aside, above),
+                (-wide / 2, -high - aside),
+                (-wide / 2, aside + 2.0),
             )
         )
 

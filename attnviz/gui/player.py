@@ -43,6 +43,8 @@ class Player:
     speed: float = 1.0
     follows: bool = True
     """Whether the panels show the tokens up to the step."""
+    visits: int = 0
+    """How often a step was asked for: after an edit, the same one again shows its tokens, too."""
     viewers: frozenset[str] = frozenset()
     """Names of the panels in sight that show the decoding; without one, nothing is decoded."""
     measurers: frozenset[str] = frozenset()
@@ -127,7 +129,9 @@ class GoTo:
     step: int
 
     def on(self, player: Player, step: int) -> Shown:
-        return player, player.nearest(self.step) if player.n_steps else step
+        if not player.n_steps:
+            return player, step
+        return replace(player, visits=player.visits + 1), player.nearest(self.step)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 
 from attnviz.core.levels import RANGE_BY_ID, Ends, better_range, is_sink, levels
 from attnviz.core.matrix import AnyMatrix
-from attnviz.i18n import _
+from attnviz.i18n import N_, _
 from attnviz.model.links import LINED
 from attnviz.model.memo import WeakMemo
 from attnviz.model.spec.view import Range, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace
+
+WITHOUT_FIRST = N_(
+    "Leave the first token out of the colours (F): its cells are hatched, no number changes. Each head has "
+    "this switch of its own; it is on at first where the first token has most of the weight"
+)
+"""The sentence of the switch in every panel that has it."""
 
 
 def range_ends(site: SiteTrace, stage: str, range_id: str, heads: tuple[int, ...]) -> Ends:

@@ -66,14 +66,23 @@ class ValueSum:
         """(1 − t) · start + t · weights with t = `part`, from 0 to 1; (keys,)."""
         return (1.0 - part) * self.start + part * self.weights
 
-    def order(self, part: float = 1.0) -> tuple[int, ...]:
-        """The keys that add something at `part`, the largest weight first."""
-        weights = self.mixed(part)
-        order = np.argsort(-np.abs(weights), kind="stable")
-        return tuple(order[weights[order] != 0].tolist())
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The keys that add something, the largest weight first."""
+        order = np.argsort(-np.abs(self.weights), kind="stable")
+        return tuple(order[self.weights[order] != 0].tolist())
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The keys in the order in which the sum adds them, the same at every part, so that nothing jumps.
+
+        The query's own is the first, where the way begins; the others are as in `order`.
+        """
+        own = (self.own,) if self.own >= 0 else ()
+        return (*own, *(key for key in self.order if key != self.own))
 
     def tips(self, part: float = 1.0) -> Floats:
-        """Tips of the vectors w v, head to tail in that order: (1 + keys of `order`, d_v), from zero."""
+        """Tips of the vectors w v, head to tail in the order of `steps`: (1 + steps, d_v), from zero."""
         return self._summed(self.values, part)
 
     @cached_property
@@ -82,11 +91,11 @@ class ValueSum:
         return self.values @ self.plane
 
     def path(self, part: float = 1.0) -> Floats:
-        """The tips in the plane, (1 + keys of `order`, 2)."""
+        """The tips in the plane, (1 + steps, 2)."""
         return self._summed(self.projected, part)
 
     def _summed(self, vectors: Floats, part: float) -> Floats:
-        order = list(self.order(part))
+        order = list(self.steps)
         steps = self.mixed(part)[order, None] * vectors[order]
         return np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(steps, axis=0)])
 
@@ -98,7 +107,7 @@ class ValueSum:
         if self.has_few:
             return tuple(np.flatnonzero(~self.hidden).tolist())
         first = [key for key in (self.own, self.strongest) if key >= 0]
-        large = [key for key in self.order() if abs(self.weights[key]) >= NAMED]
+        large = [key for key in self.order if abs(self.weights[key]) >= NAMED]
         return tuple(dict.fromkeys((*first, *large)))[:FEW]
 
     @cached_property

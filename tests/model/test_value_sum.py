@@ -38,24 +38,26 @@ def test_the_last_tip_is_the_row_of_the_mixture(name: str, site_name: str) -> No
 def test_the_sum_begins_with_the_query_alone_and_moves_evenly() -> None:
     sum_ = summed(CAUSAL, 3, 2)
     own = CAUSAL["v"][1, 2].astype(np.float64)  # head 3 reads the second key/value head
-    np.testing.assert_allclose(sum_.tips(0.0), [np.zeros_like(own), own])
+    np.testing.assert_allclose(sum_.tips(0.0)[:2], [np.zeros_like(own), own])
+    assert (sum_.tips(0.0)[1:] == sum_.tips(0.0)[1]).all()
     halfway = 0.5 * own + 0.5 * CAUSAL["mixed"][3, 2]
     np.testing.assert_allclose(sum_.tips(0.5)[-1], halfway, rtol=1e-5)
     weights = CAUSAL["weights"][3, 2]
-    assert sum_.order() == tuple(sorted(range(3), key=lambda key: -weights[key]))
+    assert sum_.order == tuple(sorted(range(3), key=lambda key: -weights[key]))
+    assert sum_.steps == (2, *(key for key in sum_.order if key != 2))
     others = {key: weight for key, weight in enumerate(weights) if key < 2}
     assert sum_.strongest == max(others, key=others.__getitem__)
 
 
 def test_a_first_query_has_nobody_but_itself() -> None:
     sum_ = summed(CAUSAL, 0, 0)
-    assert (sum_.own, sum_.strongest, sum_.order()) == (0, -1, (0,))
+    assert (sum_.own, sum_.strongest, sum_.order) == (0, -1, (0,))
     np.testing.assert_allclose(sum_.tips(0.3)[-1], CAUSAL["v"][0, 0], rtol=1e-6)
 
 
 def test_a_query_that_is_no_key_begins_with_nothing() -> None:
     sum_ = summed(CROSS, 1, 0)
-    assert sum_.own == -1 and not sum_.tips(0.0)[-1].any() and len(sum_.tips(0.0)) == 1
+    assert sum_.own == -1 and not sum_.tips(0.0)[-1].any()
     np.testing.assert_allclose(sum_.tips()[-1], CROSS["mixed"][1, 0], rtol=1e-5)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Row, Word, arrange, sentence
+from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Row, Word, arrange, marked_key, sentence
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number
@@ -58,11 +58,8 @@ class ArcsFigure:
 
     @property
     def strongest(self) -> int:
-        """The key with the largest weight of those that count."""
-        weights = np.where(self.hidden, -1.0, self.weights.mean(axis=0))
-        if self.is_first_off:
-            weights[0] = -1.0
-        return int(weights.argmax())
+        """The key whose word has a frame and whose arc has its number."""
+        return marked_key(self.weights, self.hidden, is_first_off=self.is_first_off)
 
 
 def arcs_figure(lines: WordLines, style: Style, *, is_first_off: bool) -> ArcsFigure:
@@ -115,6 +112,7 @@ def paint(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
         is_off = bool(shown.hidden[index]) or (index == 0 and shown.is_first_off)
         ink = shades.muted if is_off else shades.ink
         is_key = index == shown.strongest
+        ink = shades.key if is_key and not is_off else ink
         _draw_word(axes, shown, place, shown.words[1][index], is_query, is_key, ink, shades)
     _draw_cuts(axes, shown, places.keys, shades)
     _draw_number(axes, shown, shades)
@@ -188,7 +186,7 @@ def _draw_word(
 
     measures, font = shown.places.measures, _font(word, shown.size, is_bold=is_query or is_key)
     top = shown.places.tops[place.row]
-    color = shades.query if is_query else shades.key if is_key else ink
+    color = shades.query if is_query else ink
     if is_query or is_key:
         pad = measures.space * 0.5
         frame = FancyBboxPatch(
@@ -237,11 +235,12 @@ def _draw_number(axes: Any, shown: ArcsFigure, shades: Shades) -> None:
     if at is None:
         return
     head = int(shown.weights[:, key].argmax())
+    is_off = key == 0 and shown.is_first_off
     above = 0.9 * shown.size if shown.places.is_one and key == shown.query else 0.0  # a loop is small
     box = {
         "boxstyle": "round,pad=0.25,rounding_size=0.3",
         "facecolor": shades.panel,
-        "edgecolor": head_color(shown.lines.heads[head]),
+        "edgecolor": shades.muted if is_off else head_color(shown.lines.heads[head]),
         "linewidth": 0.8,
     }
     axes.text(

@@ -122,7 +122,7 @@ class SumFigure:
     @cached_property
     def drawn(self) -> tuple[int, ...]:
         """The keys whose values are drawn."""
-        keys = dict.fromkeys((*self.sum.named, *self.sum.order()[:MOST_VALUES]))
+        keys = dict.fromkeys((*self.sum.named, *self.sum.order[:MOST_VALUES]))
         return tuple(key for key in keys if np.isfinite(self.sum.projected[key]).all())
 
     def path(self, part: float) -> Points:
@@ -148,7 +148,7 @@ class SumFigure:
         """The keys of the list, the same for all parts."""
         if self.sum.has_few:
             return tuple(np.flatnonzero(~self.sum.hidden).tolist())
-        rows = dict.fromkeys((*self.sum.order()[:MOST_ROWS], *((self.sum.own,) if self.sum.own >= 0 else ())))
+        rows = dict.fromkeys((*self.sum.order[:MOST_ROWS], *((self.sum.own,) if self.sum.own >= 0 else ())))
         return tuple(rows)
 
     @cached_property
@@ -275,14 +275,14 @@ def _draw_plane(axes: Any, shown: SumFigure, shades: Shades) -> None:
     if places.is_moving:
         way = places.ends[[0, -1]] + shift
         _line(axes, way, shades.value_mark, 0.9, dash=":", order=2)
-    tips, keys = shown.path(shown.part), shown.sum.order(shown.part)
+    tips, keys = shown.path(shown.part), shown.sum.steps
     path = places.path(tips)
     for key, start, end in _steps(path + shift, keys):
         _arrow(axes, start, end, hues.step(key), 1.9, order=3)
     _arrow(axes, origin, path[-1] + shift, shades.ink, 1.5, order=4)
     axes.plot(*origin, "o", color=shades.ink, markersize=3.0, markeredgewidth=0, zorder=5)
     _draw_lens(axes, shown, shift, hues)
-    _draw_labels(axes, shown, path[-1], shift, shades)
+    _draw_labels(axes, shown, path, shift, shades)
 
 
 def _steps(path: Points, keys: tuple[int, ...]) -> Iterator[tuple[int, Points, Points]]:
@@ -359,7 +359,7 @@ def _draw_lens(axes: Any, shown: SumFigure, shift: Points, hues: Hues) -> None:
 
     lens, shades, tips = shown.places.lens, hues.shades, shown.path(shown.part)
     first = rest_from(shown.places.path(tips))
-    if lens is None or first >= len(tips) - 1:
+    if lens is None or first >= len(tips) - 1 or not lens.holds(tips):
         return
     (left, top), (right, end) = (np.reshape(lens.box, (2, 2)) + shift).tolist()
     (from_x, from_y), (to_x, to_y) = (np.reshape(lens.magnified(tips), (2, 2)) + shift).tolist()
@@ -374,14 +374,14 @@ def _draw_lens(axes: Any, shown: SumFigure, shift: Points, hues: Hues) -> None:
     axes.add_patch(box)
     seen = Rectangle((left, top + SAID), right - left, end - top - SAID, transform=axes.transData)
     large = lens.frame(tips).at(tips) + shift
-    for key, start, tip in _steps(large, shown.sum.order(shown.part)):
+    for key, start, tip in _steps(large, shown.sum.steps):
         _arrow(axes, start, tip, hues.step(key), 1.4, order=7, clip=seen)
     _arrow(axes, large[0], large[-1], shades.ink, 1.4, order=8, clip=seen)
     said = cut(_("the tip, × {factor}").format(factor=lens.factor), text_font(NOTE), right - left - 8)
     axes.text(left + 4, top + 9, said, font=text_font(NOTE), color=shades.muted, parse_math=False, zorder=9)
 
 
-def _draw_labels(axes: Any, shown: SumFigure, end: Points, shift: Points, shades: Shades) -> None:
+def _draw_labels(axes: Any, shown: SumFigure, path: Points, shift: Points, shades: Shades) -> None:
     """The named values at their tips, and the result."""
     font, bold = text_font(LABEL), text_font(BOLD, bold=True)
     texts = {
@@ -397,7 +397,7 @@ def _draw_labels(axes: Any, shown: SumFigure, end: Points, shift: Points, shades
         _label(axes, texts[key], box, shift, font, color)
     text = _("Σ w·v, the result") if shown.is_beside else "Σ w·v"
     size = width(text, bold) + 1, BOLD + 2
-    box = shown.places.result_label((float(end[0]), float(end[1])), size, found)
+    box = shown.places.result_label(path, size, found)
     _label(axes, text, box, shift, bold, shades.ink)
 
 

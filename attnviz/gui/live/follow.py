@@ -92,7 +92,7 @@ class FollowLive(QObject):
 
     @Slot(object, object)
     def _on_player(self, old: Player, new: Player) -> None:
-        if new.is_playing > old.is_playing or new.follows != old.follows:
+        if new.is_playing > old.is_playing or new.follows != old.follows or new.visits != old.visits:
             self._rests = False
         self._follow()
 

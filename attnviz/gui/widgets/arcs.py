@@ -27,7 +27,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
-from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Word, arrange, sentence
+from attnviz.core.arcs import STRONG, Arcs, Measures, Place, Word, arrange, marked_key, sentence
 from attnviz.core.levels import levels, normalise
 from attnviz.core.phrases import named
 from attnviz.core.shades import head_color
@@ -52,6 +52,8 @@ _LARGE_PART = 50
 TEXT_PX, SMALL_PX = 12, 11
 HEADING, FOOT = 30.0, 24.0
 LEAST_PITCH, USUAL_PITCH, MOST_PITCH, LAYER_GAP = 5.0, 15.0, 24.0, 4.0
+_FOLLOWING = 3.4
+"""Room that is kept for the word that comes next, in heights of a word: most words then move nothing."""
 LEAST_RISE, MOST_RISE = 44.0, 240.0
 REACH = 7.0
 """Distance in pixels at which an arc is still the one under the pointer."""
@@ -67,7 +69,8 @@ class ArcsContent:
 
     `chosen` is (attention, head); `is_first_off`: the weight of the first key is neither coloured nor in
     proportion to the others. `layer` names the present layer if `rows` are those of it alone.
-    `weights` (heads, keys) stand in the place of those of the lines; `following` is the word that comes next.
+    `weights` (heads, keys) stand in the place of those of the lines; `following` is the word that comes next,
+    for which there is room wherever the text `goes_on`.
     """
 
     lines: WordLines
@@ -78,6 +81,7 @@ class ArcsContent:
     layer: str = ""
     weights: NDArray[np.float64] | None = None
     following: str = ""
+    goes_on: bool = False
 
     @property
     def query(self) -> int:
@@ -151,13 +155,11 @@ class ArcsView(Control):
 
     @property
     def strongest(self) -> int:
-        """The key with the largest weight of those that are coloured."""
+        """The key whose word has a frame and whose arc has its number."""
         if not self._weights.size:
             return -1
-        weights = self._weights.mean(axis=0)
-        if self._content is not None and self._content.is_first_off and len(weights) > 1:
-            weights[0] = -1.0
-        return int(weights.argmax())
+        is_off = self._content is not None and self._content.is_first_off
+        return marked_key(self._weights, self._hidden, is_first_off=is_off)
 
     def set_content(self, content: ArcsContent, title: str) -> None:
         """Show another attention, head or query; `title` is read by screen readers."""
@@ -243,7 +245,8 @@ class ArcsView(Control):
     def _arrangement(self, content: ArcsContent) -> tuple[object, ...]:
         """All that the places depend on, beside the size and the fonts: an edit often changes none of it."""
         rows = len(content.rows), self._n_gaps(content)
-        return self._words, self._is_one(content), self._chosen(content), rows, content.following
+        after = content.following, content.goes_on
+        return self._words, self._is_one(content), self._chosen(content), rows, after
 
     def _arranged_at(self, content: ArcsContent) -> Arcs:
         """Words over the rows: the arcs have what the rows leave."""
@@ -279,9 +282,11 @@ class ArcsView(Control):
 
     def _following_width(self, content: ArcsContent) -> float:
         """Room for the word that comes next, and for as much at the other side of the sentence."""
-        if not content.following:
+        if not content.following and not content.goes_on:
             return 0.0
-        return QFontMetricsF(self._font()).horizontalAdvance(content.following) + 1.5 * self._word_px
+        usual = _FOLLOWING * self._word_px if content.goes_on else 0.0
+        width = QFontMetricsF(self._font()).horizontalAdvance(content.following)
+        return max(usual, width) + 1.5 * self._word_px
 
     def following_rect(self) -> QRectF:
         """Rectangle of the word that comes next, after the last one; empty where none is shown."""
@@ -289,7 +294,7 @@ class ArcsView(Control):
         if arcs is None or content is None or not content.following or arcs.keys.after:
             return QRectF()
         last = arcs.keys.places[-1]
-        width = self._following_width(content) - 0.9 * self._word_px
+        width = QFontMetricsF(self._font()).horizontalAdvance(content.following) + 0.6 * self._word_px
         left = min(last.right + 0.7 * self._word_px, self.width() - width - 2)
         return QRectF(left, arcs.tops[last.row], width, arcs.measures.line)
 
@@ -468,7 +473,7 @@ class ArcsView(Control):
         """A word: the query and the strongest key in their colours over a tinted ground."""
         theme, font = self._theme, self._font(is_bold=look.is_framed)
         color = theme.muted if look.is_hidden or look.is_off else theme.ink
-        color = theme.query if look.is_query else theme.key if look.is_key else color
+        color = theme.query if look.is_query else theme.key if look.is_key and not look.is_off else color
         if word.is_sign:
             font = ui_font(SMALL_PX)
         box = QRectF(place.left, arcs.tops[place.row], place.right - place.left, arcs.measures.line)

@@ -246,3 +246,17 @@ def test_a_refused_pass_is_said_once_and_the_document_stays(
     (said,) = bench.log.values("failed")
     assert str(said) == "tokens fewer; got 31."
     assert bench.store.shown_trace is bench.store.trace
+
+
+def test_the_same_step_that_is_asked_for_again_shows_its_tokens_after_an_edit(make: Any) -> None:
+    bench = make("stories-en")
+    bench.decode_now()
+    step = PROMPTS["stories-en"] + 1
+    bench.store.play(GoTo(step))
+    assert bench.length == step + 1
+    bench.store.edit(set_seed, 5)
+    bench.store.edit(edits.set_vector_cell, 0, 0, 0.25)
+    bench.decode_now()
+    assert bench.length is None, "an edit shows the document"
+    bench.store.play(GoTo(step))
+    assert bench.length == step + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -72,7 +73,10 @@ CASES: list[tuple[Player, int, Event, Player, int]] = [
 def test_an_event_gives_another_player_and_step(
     player: Player, step: int, event: Event, after: Player, there: int
 ) -> None:
-    assert event.on(player, step) == (after, there)
+    found, at = event.on(player, step)
+    assert (replace(found, visits=0), at) == (after, there)
+    is_visit = isinstance(event, GoTo | GoBy) and bool(player.n_steps)
+    assert found.visits == player.visits + is_visit
 
 
 @pytest.mark.parametrize(("speed", "seconds"), [(0.25, 8 / 3), (1.0, 2 / 3), (16.0, 1 / 24), (100.0, 0.016)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -37,7 +38,7 @@ FRAMES = (
 )
 """A part of the way, its name, and what it mixes: of a query that is a key, and of another one."""
 STOPS = tuple(part for part, *_words in FRAMES)
-LEAST_FRAME, WIDEST_FRAME, GAP = 270.0, 640.0, 14.0
+LEAST_FRAME, GAP = 270.0, 14.0
 TRACK, HANDLE = 26.0, 9.0
 _HEAD = 22.0
 LEAST_WEIGHT = 0.02
@@ -62,7 +63,7 @@ class Scrubber(Control):
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self._sum: ValueSum | None = None
-        self._asker = ""
+        self._asker, self._is_first_off = "", False
         self._part, self._pointed = 1.0, -1.0
         self._is_dragged = False
         self._drawings: dict[tuple[int, int], SumDrawing] = {}
@@ -74,11 +75,11 @@ class Scrubber(Control):
         """The part of the way that is shown."""
         return self._part
 
-    def set_sum(self, sum_: ValueSum | None, asker: str, part: float) -> None:
+    def set_sum(self, sum_: ValueSum | None, asker: str, part: float, *, is_first_off: bool = False) -> None:
         """Show the frames of another sum, and the part that the other pictures have."""
         if sum_ is not self._sum:
             self._drawings, self._frames = {}, None
-        self._sum, self._asker, self._part = sum_, asker, part
+        self._sum, self._asker, self._part, self._is_first_off = sum_, asker, part, is_first_off
         self.setAccessibleName(_("Way of the sum"))
         length = "" if sum_ is None else " · " + named("|Σ w·v|", number(sum_.length(part), 2))
         self.setAccessibleDescription(named("t", f"{part:.2f}") + length)
@@ -105,7 +106,7 @@ class Scrubber(Control):
         count = int((self.width() + GAP) // (LEAST_FRAME + GAP))
         height = self.height() - TRACK
         if count < len(STOPS) or height < 70:
-            return [(self._part, QRectF(0, 0, min(self.width(), WIDEST_FRAME), height))]
+            return [(self._part, QRectF(0, 0, self.width(), height))]
         width = (self.width() - (len(STOPS) - 1) * GAP) / len(STOPS)
         return [(part, QRectF(place * (width + GAP), 0, width, height)) for place, part in enumerate(STOPS)]
 
@@ -144,7 +145,7 @@ class Scrubber(Control):
         """The frames as they were painted last, if nothing in them changed: while the sum plays, few do."""
         ratio, size, frames = self.devicePixelRatioF(), self.size(), self.frames()
         present = tuple(self._is_present(part) for part, _rect in frames)
-        asked = ratio, size, tuple(part for part, _rect in frames), present, self._asker
+        asked = ratio, size, tuple(part for part, _rect in frames), present, self._asker, self._is_first_off
         if self._frames is None or asked != self._pictured:
             self._frames = QPixmap(size * ratio)
             self._frames.setDevicePixelRatio(ratio)
@@ -209,10 +210,12 @@ class Scrubber(Control):
                 [QLineF(middle[key] - 0.36 * step, y, middle[key] + 0.36 * step, y) for key in keys]
             )
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        for key in reversed(sum_.order(part)) if sum_.own >= 0 else ():
+        for key in np.argsort(np.abs(weights)).tolist() if sum_.own >= 0 else ():
             weight = float(weights[key])
             if abs(weight) >= LEAST_WEIGHT:
-                self._paint_arc(painter, sum_, weight, (middle[sum_.own], middle[key]), y, room)
+                feet = middle[sum_.own], middle[key]
+                is_off = key == 0 and self._is_first_off
+                self._paint_arc(painter, sum_, weight, feet, y, room, is_off=is_off)
         painter.setFont(ui_font(TEXT_PX - 1))
         ends = ((sum_.own, theme.query), (sum_.strongest, theme.key))
         free = room.left()
@@ -233,10 +236,12 @@ class Scrubber(Control):
         ends: tuple[float, float],
         y: float,
         room: QRectF,
+        *,
+        is_off: bool,
     ) -> None:
         most = max(6.0, y - room.top() - 8)
-        hue = QColor(head_color(sum_.head))
-        painter.setPen(QPen(hue, max(0.7, 5.0 * min(1.0, abs(weight)))))
+        pen = QPen(QColor(head_color(sum_.head)), max(0.7, 5.0 * min(1.0, abs(weight))))
+        painter.setPen(QPen(QColor(self._theme.hatch), 1.0, Qt.PenStyle.DashLine) if is_off else pen)
         start, end = ends
         foot = y - 4
         if start == end:

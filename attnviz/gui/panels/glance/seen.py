@@ -101,6 +101,7 @@ class GlanceSeen:
             is_first_off=self.is_first_off,
             weights=weights,
             following=chosen,
+            goes_on=bool(self.next),
         )
 
     @cached_property
@@ -119,9 +120,11 @@ class GlanceSeen:
         if written is not None and written in labels and labels.index(written) not in places:
             places[-1] = labels.index(written)
         vocabulary = self.trace.experiment.vocabulary
+        shown = [shown_token(vocabulary, labels[at]) for at in places]
+        words = [_word(one) for one in shown]
         return tuple(
-            Next(_word(shown_token(vocabulary, labels[at])), float(found[at]), labels[at] == written)
-            for at in places
+            Next(one if words.count(word) > 1 else word, float(found[at]), labels[at] == written)
+            for at, one, word in zip(places, shown, words, strict=True)
         )
 
     @cached_property
@@ -129,6 +132,11 @@ class GlanceSeen:
         """The token that the next step of the player generates after the last word; None if none does."""
         steps = () if self.decoding is None else self.decoding.steps
         return steps[self.query].next_token if self.is_last and self.query < len(steps) else None
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if the generated token is not the most probable one: it was drawn at random."""
+        return any(one.is_chosen for one in self.next[1:])
 
     @property
     def can_write(self) -> bool:
@@ -151,7 +159,7 @@ class GlanceSeen:
             return ()
         if self.sum.has_few:
             return tuple(np.flatnonzero(~self.sum.hidden).tolist())
-        most = self.sum.order()[:MOST_ROWS]
+        most = self.sum.order[:MOST_ROWS]
         own = (self.sum.own,) if self.sum.own >= 0 and self.sum.own not in most else ()
         return (*most, *own)
 

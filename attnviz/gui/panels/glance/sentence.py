@@ -13,7 +13,7 @@ from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.io.titles import as_shown
-from attnviz.model.ranges import why_no_first
+from attnviz.model.ranges import WITHOUT_FIRST, why_no_first
 from attnviz.model.sites.titles import layer_label
 from attnviz.model.spec.document import Document
 
@@ -24,8 +24,7 @@ class SentenceSheet(Sheet):
     def __init__(self) -> None:
         super().__init__("glance_sentence")
         self.arcs, self.heads = ArcsView(large=True), HeadChips()
-        tip = N_("Leave the first token out of the colour scale (F); no number changes")
-        self.first = says(Toggle(""), N_("Without the first token"), id="glance_first", tip=tip)
+        self.first = says(Toggle(""), N_("Without the first token"), id="glance_first", tip=WITHOUT_FIRST)
         tip = N_("Fold this picture to one line and show the panels of the generation")
         self.fold = says(Button(), N_("Fold"), id="glance_fold", tip=tip)
         self.add_to_head(self.heads, self.first, self.fold)

@@ -20,7 +20,7 @@ class Strip(Sheet):
         super().__init__("glance_strip")
         self.column.setContentsMargins(2 * GRID, GRID // 2, GRID, GRID // 2)
         tip = N_("Show the sentence, the values and their sum")
-        self.open = says(Button(), N_("Show Σ w·v"), id="glance_open", tip=tip)
+        self.open = says(Button(), N_("Show the first glance"), id="glance_open", tip=tip)
         self.add_to_head(self.open)
 
     def show_state(self, seen: GlanceSeen) -> None:

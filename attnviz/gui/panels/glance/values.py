@@ -65,8 +65,8 @@ class NextColumn(QWidget):
             label.setFont(ui_font(TEXT_PX))
         set_tone("muted", self.heading, self._named, self.note)
 
-    def show_state(self, seen: GlanceSeen, document: Document) -> None:
-        """Show the tokens after the word that asks."""
+    def show_state(self, seen: GlanceSeen, document: Document, part: float) -> None:
+        """Show the tokens after the word that asks: those of the model, whatever part of the way is shown."""
         self._show_control(translated(document.caption))
         self._is_last = seen.is_last
         self.bars.set_rows(seen.next)
@@ -78,7 +78,9 @@ class NextColumn(QWidget):
             self.heading.set_line(bits)
             return
         asked = _("after “{word}” the model expects").format(word=seen.asker)
-        self.heading.set_line(_("so the model writes") if seen.is_last else asked)
+        writes = _("the model draws a word by chance") if seen.is_drawn else _("so the model writes")
+        said = writes if seen.is_last else asked
+        self.heading.set_line(said if part == 1.0 else _("at t = 1 the model expects"))
         says(self.write, N_("Write it") if seen.is_last else N_("Ask the last word"), tip=self._tip(seen))
         self.write.setEnabled(seen.can_write or not seen.is_last)
 
@@ -155,7 +157,7 @@ class ValuesSheet(Sheet):
         self.plane.set_sum(seen.sum, part)
         if seen.sum is not None:
             self.rows.set_sum(seen.sum, seen.rows, part)
-        self.next.show_state(seen, document)
+        self.next.show_state(seen, document, part)
         self._has_sum = seen.sum is not None
         self._arrange()
 

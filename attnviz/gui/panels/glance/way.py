@@ -70,8 +70,11 @@ class WaySheet(Sheet):
         self.button.clicked.connect(self.play_wanted)
         self._part = QLabel()
         self._part.setObjectName("glance_part")
-        tip = N_("Every frame is a sum of the model’s own values; t alone is chosen here")
-        self._only = says(QLabel(), N_("only t is chosen"), id="glance_only", tip=tip)
+        tip = N_(
+            "Every frame is a sum of the model’s own values, with weights (1 − t) × itself + t × its row. "
+            "The model has t = 1"
+        )
+        self._only = says(QLabel(), N_("0: the word alone\n1: its weights"), id="glance_only", tip=tip)
         for label in (self._part, self._only):
             label.setFont(ui_font(TEXT_PX - 1))
         set_tone("muted", self._part, self._only)
@@ -82,5 +85,5 @@ class WaySheet(Sheet):
 
     def show_state(self, seen: GlanceSeen, part: float) -> None:
         """Show the frames of the sum at a part of the way."""
-        self.scrubber.set_sum(seen.sum, seen.asker, part)
+        self.scrubber.set_sum(seen.sum, seen.asker, part, is_first_off=seen.is_first_off)
         self._part.setText(f"t = {part:.2f}")

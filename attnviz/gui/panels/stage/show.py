@@ -15,7 +15,7 @@ from attnviz.gui.widgets.combo import DropDown
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
-from attnviz.model.ranges import range_name
+from attnviz.model.ranges import WITHOUT_FIRST, range_name
 from attnviz.model.spec.view import View
 
 OFFERED = tuple(row for row in RANGES if not row.skips_first)
@@ -69,8 +69,7 @@ class ShowButton(QToolButton):
         self.card.setObjectName("show_card")
         self.range = says(DropDown(), id="range_box", name=N_("Colour range"), tip=True)
         self.range.activated.connect(self._on_range)
-        tip = N_("Leave the first token out of the colour scale (F); no number changes")
-        self.first = says(Toggle(""), N_("Without the first token"), id="first_switch", tip=tip)
+        self.first = says(Toggle(""), N_("Without the first token"), id="first_switch", tip=WITHOUT_FIRST)
         self.first.changed.connect(self.first_chosen)
         self.turn = says(Toggle(""), N_("Queries as columns"), id="turn_switch")
         self.turn.changed.connect(self.turn_chosen)

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy
 
-from attnviz.core.head_to_tail import HeadToTail, head_to_tail, rest_from
+from attnviz.core.head_to_tail import SAID, HeadToTail, head_to_tail, rest_from
 from attnviz.core.phrases import named
 from attnviz.core.text import number
 from attnviz.explain.value_sum import Hues, plane_note, word
@@ -70,7 +70,7 @@ class SumDrawing:
     def shown(self) -> tuple[int, ...]:
         """The keys whose values are drawn."""
         most = MOST_VALUES if self.has_lens else MOST_SMALL
-        return tuple(dict.fromkeys((*self.sum.named, *self.sum.order()[:most])))
+        return tuple(dict.fromkeys((*self.sum.named, *self.sum.order[:most])))
 
     @cached_property
     def places(self) -> HeadToTail:
@@ -103,7 +103,7 @@ class SumDrawing:
         path = places.path(tips)
         if not self.is_small and places.is_moving:
             self._paint_way(painter, theme)
-        keys = self.sum.order(part)[: len(path) - 1]
+        keys = self.sum.steps[: len(path) - 1]
         _paint_steps(painter, path, keys, hues, 2.0 if self.is_small else 3.0)
         head = _SMALL_HEAD if self.is_small else _HEAD
         width = 1.8 if self.is_small else 3.4
@@ -157,7 +157,7 @@ class SumDrawing:
         lens, theme = self.places.lens, hues.shades
         path = self.places.path(tips)
         first = rest_from(path)
-        if lens is None or first >= len(path) - 1:
+        if lens is None or first >= len(path) - 1 or not lens.holds(tips):
             return
         left, top, right, end = lens.box
         box, spot = QRectF(left, top, right - left, end - top), lens.magnified(tips)
@@ -172,7 +172,7 @@ class SumDrawing:
         painter.setBrush(QColor(theme.panel))
         painter.drawRoundedRect(box, 4, 4)
         painter.save()
-        painter.setClipRect(box)
+        painter.setClipRect(box.adjusted(1, SAID + 4, -1, -1))
         large = lens.frame(tips).at(tips)
         _paint_steps(painter, large, keys, hues, 3.0)
         _paint_arrows(painter, large[None, [0, -1]], QColor(theme.ink), 3.4, _HEAD)
@@ -196,10 +196,9 @@ class SumDrawing:
         bold = ui_font(LABEL_PX + 1, QFont.Weight.DemiBold)
         text = _("Σ w·v, the result")
         size = QFontMetricsF(bold).horizontalAdvance(text) + 2, QFontMetricsF(bold).height()
-        end = float(path[-1][0]), float(path[-1][1])
         painter.setFont(bold)
         painter.setPen(QColor(hues.shades.ink))
-        box = self.places.result_label(end, size, found)
+        box = self.places.result_label(path, size, found)
         painter.drawText(_rect(box), Qt.AlignmentFlag.AlignCenter, text)
 
 

@@ -319,6 +319,45 @@ def test_a_word_that_is_clicked_asks_and_the_last_one_writes(qtbot: QtBot) -> No
     assert bench.store.document.view.query == SHE
 
 
+def test_a_word_that_is_clicked_leaves_all_words_in_their_places(qtbot: QtBot) -> None:
+    bench = bench_of(qtbot, "stories-name")
+    arcs = bench.panel.sentence.arcs
+    assert arcs.arcs is not None
+    before = arcs.arcs.keys
+    bench.store.look(query=13)
+    assert arcs.arcs.keys == before
+
+
+def test_a_first_token_with_most_of_the_weight_is_marked_though_it_is_left_out(qtbot: QtBot) -> None:
+    document = load_preset("stories-name")
+    weights = attnviz.run(document.experiment).site("layers.1.self")["weights"][0]
+    query = int(weights[1:, 0].argmax()) + 1
+    assert weights[query, 0] > 0.5
+    view = replace(document.view, site="layers.1.self", head=0, query=query, locked=None)
+    bench = bench_of(qtbot, replace(document, view=view))
+    arcs = bench.panel.sentence.arcs
+    frames = bench.panel.way.scrubber
+    bench.panel._on_first(is_off=False)
+    coloured = count_color(picture(frames), head_color(0))
+    bench.panel._on_first(is_off=True)
+    assert arcs.content is not None and arcs.content.is_first_off and arcs.strongest == 0
+    assert arcs.arcs is not None
+    peak = arcs.arcs.peak(query, 0)
+    assert peak is not None
+    shown = picture(arcs)
+    near = QRectF(peak[0] - 40, peak[1] - 12, 80, 24).toAlignedRect()
+    assert count_color(shown.copy(near), LIGHT.ink) > 10, "its number stands at its arc"
+    assert count_color(picture(frames), head_color(0)) < coloured / 2, "nor has it a colour in the frames"
+
+
+def test_while_the_sum_moves_the_next_token_is_said_to_be_that_of_the_end(qtbot: QtBot) -> None:
+    bench = bench_of(qtbot, "stories-name")
+    heading = bench.find(QLabel, "glance_next_heading")
+    assert heading.text() == "so the model writes"
+    bench.panel._on_scrubbed(0.5)
+    assert heading.text() == "at t = 1 the model expects"
+
+
 def test_the_next_tokens_are_those_of_the_run(qtbot: QtBot) -> None:
     bench = bench_of(qtbot, "stories-name")
     trace = attnviz.run(load_preset("stories-name").experiment)
