@@ -188,7 +188,7 @@ def _draw_word(
     top = shown.places.tops[place.row]
     color = shades.query if is_query else ink
     if is_query or is_key:
-        pad = measures.space * 0.5
+        pad = measures.space * 0.35 if word.is_apart else 0.5
         frame = FancyBboxPatch(
             (place.left - pad, top + 1),
             place.right - place.left + 2 * pad,

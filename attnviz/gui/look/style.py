@@ -176,6 +176,7 @@ QToolButton::menu-indicator { width: 10px; subcontrol-position: right center; ri
 QToolButton { background: transparent; color: @ink; border: 1px solid transparent; border-radius: @radius;
     padding: 3px; }
 QToolButton:hover { background: @hover; }
+QToolButton[primary="true"]:hover { background: @filled; }
 QToolButton:focus { border: 2px solid @accent; padding: 2px; }
 QToolButton[primary="true"]:focus { border: 2px solid @accent; background-clip: content; padding: 2px; }
 QToolButton:disabled { color: @faded; }

@@ -133,6 +133,7 @@ class ArcsView(Control):
         self._arranged_for: tuple[object, ...] = ()
         self._word_px = WORD_PX[0]
         self._hovered, self._lit, self._cursor = -1, -1, -1
+        self._told = NOTHING
         self._row_under = -1
 
     @property
@@ -482,7 +483,7 @@ class ArcsView(Control):
             tint.setAlphaF(0.14)
             painter.setPen(QPen(QColor(color), 1.2))
             painter.setBrush(QColor(theme.panel))
-            pad = min(5.0, arcs.measures.space * 0.5)
+            pad = min(4.0, arcs.measures.space * 0.35) if word.is_apart else 1.0
             rounded = box.adjusted(-pad, 0.5, pad, -0.5)
             painter.drawRoundedRect(rounded, 5, 5)
             painter.setBrush(tint)
@@ -519,15 +520,16 @@ class ArcsView(Control):
         rects, ends = self.row_rects(), self._ends(content)
         palette = cell_colors("sequential", self._theme)
         font, bold = ui_font(SMALL_PX), ui_font(SMALL_PX, QFont.Weight.DemiBold)
-        for row, label, rect in zip(content.rows, content.labels, rects, strict=True):
+        named = self._named_rows(content, rects)
+        for place, (row, label, rect) in enumerate(zip(content.rows, content.labels, rects, strict=True)):
             if not rect.isValid():
                 continue
             is_chosen = (row.site, row.head) == content.chosen
-            if rect.height() >= 9:
+            if place in named:
                 painter.setFont(bold if is_chosen else font)
                 painter.setPen(QColor(self._theme.ink if is_chosen else self._theme.muted))
-                place = QRectF(16, rect.top(), LABEL - 18, rect.height())
-                painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+                room = QRectF(16, rect.top(), LABEL - 18, rect.height())
+                painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
             spot = min(7.0, rect.height() - 2)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(head_color(row.head)))
@@ -541,6 +543,17 @@ class ArcsView(Control):
                 painter.setPen(QPen(QColor(self._theme.accent), 2))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
                 painter.drawRoundedRect(rect.adjusted(1, -1, -1, 1), 4, 4)
+
+    def _named_rows(self, content: ArcsContent, rects: list[QRectF]) -> set[int]:
+        """The rows with a label: all, or where they are lower than letters those of the first heads and the
+        chosen one.
+        """
+        rows, chosen = content.rows, self._chosen_row()
+        if all(rect.height() > SMALL_PX for rect in rects if rect.isValid()):
+            return set(range(len(rows)))
+        first = {at for at, row in enumerate(rows) if at == 0 or row.site != rows[at - 1].site}
+        middle = rects[chosen].center().y()
+        return {at for at in first if abs(rects[at].center().y() - middle) > SMALL_PX} | {chosen}
 
     def _paint_cell(
         self, painter: QPainter, content: ArcsContent, row: HeadRow, key: int, rect: QRectF, color: QColor
@@ -648,7 +661,7 @@ class ArcsView(Control):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         _query, key, row = self.place_at(event.position())
         is_key = key >= 0 and not self._hidden[key]
-        self._hover(key if is_key else -1)
+        self._hover(key if is_key else -1, row)
         is_hand = max(_query, key, row) >= 0 or self._cut_at(event.position()) >= 0
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_hand else Qt.CursorShape.ArrowCursor)
 
@@ -727,13 +740,20 @@ class ArcsView(Control):
             return f"{content.labels[row]} · {pair}: {content.rows[row].weights[key]!s}"
         return f"{pair}: {self._weights[:, key].max()!s}"
 
-    def _hover(self, key: int) -> None:
-        if key == self._hovered or self._content is None:
+    def _hover(self, key: int, row: int = -1) -> None:
+        """Light a key; other panels are told of it unless it is in the row of another head than theirs."""
+        content = self._content
+        if content is None:
             return
-        self._hovered = key
-        self._describe()
-        self.update()
-        self.key_hovered.emit(*((self._content.query, key) if key >= 0 else NOTHING))
+        if key != self._hovered:
+            self._hovered = key
+            self._describe()
+            self.update()
+        is_theirs = row < 0 or (content.rows[row].site, content.rows[row].head) == content.chosen
+        told = (content.query, key) if key >= 0 and is_theirs else NOTHING
+        if told != self._told:
+            self._told = told
+            self.key_hovered.emit(*told)
 
     def _describe(self) -> None:
         """Say the greatest weight, or that of the key in focus, to a screen reader."""

@@ -69,6 +69,8 @@ from attnviz.model.spec.document import Document
 
 PATIENCE_S = 0.25
 """Longest time that closing waits for stages of all workers."""
+ESC_APART_S = 1.0
+"""Time after an Esc that ended something in which another one does not leave the document."""
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _OPENED = (*OPENED, LESSON_SUFFIX, SURVEY_SUFFIX, *STAND_IN_SUFFIXES)
 
@@ -89,6 +91,7 @@ class Window(QMainWindow):
         self.setContentsMargins(GRID, 0, GRID, 0)
         self.setAcceptDrops(True)
         self.settings = settings
+        self._freed_at = -ESC_APART_S
         # Not the window: no service leads to it. And not nobody: a worker that ends last would destroy them.
         self._shelf = shelf = QObject()
         self.bridge = Bridge(shelf)
@@ -445,17 +448,26 @@ class Window(QMainWindow):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """A key that the control with the focus did not want."""
+        if event.key() == Qt.Key.Key_Escape and (self.handlers.may_free or self._is_typing()):
+            self._freed_at = time.monotonic()
         did = self._leave_text(event) or self._press_button(event) or self._show_start(event)
         if not (did or self.commands.press(event)):
             super().keyPressEvent(event)
 
     def _show_start(self, event: QKeyEvent) -> bool:
-        """Esc shows the start page where it has nothing else to do; a second one returns."""
+        """Esc shows the start page where it has nothing else to do; a second one returns.
+
+        One too many, right after it ended something, does nothing.
+        """
         is_free = event.key() == Qt.Key.Key_Escape and not event.modifiers()
         if not is_free or self.handlers.may_free or self.lesson_live.is_shown or not self.panels:
             return False
-        self.start_page.show()
+        if time.monotonic() - self._freed_at >= ESC_APART_S:
+            self.start_page.show()
         return True
+
+    def _is_typing(self) -> bool:
+        return isinstance(self.focusWidget(), DocumentLine | DocumentText)
 
     def _leave_text(self, event: QKeyEvent) -> bool:
         """Enter and Esc end typing: the focus goes to the map, so that the next Space plays."""

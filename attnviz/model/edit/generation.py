@@ -28,8 +28,8 @@ from attnviz.model.spec.sampling import (
 )
 from attnviz.model.spec.value import require
 
-FRESH = Writing(Sampling((Temperature(0.8),), stop=StopConditions(length=32)))
-"""Default generation."""
+FRESH = Writing(Sampling((Temperature(0.0),), stop=StopConditions(length=32)))
+"""Default generation: the most probable token at each step, as every panel shows it without one."""
 
 
 def writing_of(experiment: Experiment) -> Writing:

@@ -25,6 +25,7 @@ from attnviz.gui.start.pictures import ArcsPicture, Picture, Pictures, key_of, p
 from attnviz.gui.start.recent import RecentRow, day_in_words
 from attnviz.gui.widgets.document_text import DocumentText
 from attnviz.i18n import set_language
+from attnviz.model.spec.view import Cell
 from attnviz.study.lessons.table import LESSONS
 
 TODAY = date(2026, 11, 23)
@@ -275,6 +276,17 @@ def test_the_check_and_the_first_run_decide_whether_it_opens_at_the_start(begun:
     assert settings.is_first_run() and not settings.is_first_run() and not settings["start"]
     begun.click(begun.find(QCheckBox, "start_check"))
     assert settings["start"]
+
+
+def test_one_esc_too_many_does_not_leave_the_document(begun: Desk) -> None:
+    begun.press_key(Qt.Key.Key_Escape)
+    begun.window.store.look(locked=Cell("weights", 1, 0, 0))
+    begun.press_key(Qt.Key.Key_Escape)
+    begun.press_key(Qt.Key.Key_Escape)
+    assert begun.window.store.document.view.locked is None and not page(begun).isVisible()
+    begun.window._freed_at -= 2.0
+    begun.press_key(Qt.Key.Key_Escape)
+    assert page(begun).isVisible()
 
 
 def test_enter_takes_the_filled_way_to_begin(begun: Desk) -> None:

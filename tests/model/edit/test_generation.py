@@ -61,7 +61,7 @@ def test_two_that_differ_in_nothing_but_writing_have_the_same_numbers() -> None:
 
 def test_an_edit_of_what_does_not_write_yet_begins_to_write() -> None:
     for edited in (set_seed(BARE, 3), set_stop(BARE, length=2), set_cache(BARE, RingCache(2))):
-        assert edited.writing is not None and operations(edited) == [Temperature(0.8)]
+        assert edited.writing is not None and operations(edited) == [Temperature(0.0)]
 
 
 def test_an_operation_keeps_its_place_when_its_number_changes() -> None:

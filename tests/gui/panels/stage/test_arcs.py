@@ -270,3 +270,29 @@ def test_places_that_are_kept_are_those_of_a_fresh_view(qtbot: QtBot, story: Doc
         fresh.set_content(content, "")
         assert kept.arcs == fresh.arcs and kept.following_rect() == fresh.following_rect()
     assert 5 < reused < 55
+
+
+@pytest.mark.parametrize("height", [600, 330, 280])
+def test_labels_of_low_rows_stand_apart(qtbot: QtBot, story: Document, height: int) -> None:
+    bench = bench_of(qtbot, story)
+    bench.panel.resize(744, height)
+    view = arcs_of(bench)
+    assert view.content is not None
+    rects = view.row_rects()
+    named = sorted(view._named_rows(view.content, rects))
+    tops = [rects[place].center().y() for place in named if rects[place].isValid()]
+    assert view._chosen_row() in named and (height > 400) == (len(named) == len(rects))
+    assert all(below - above >= 11 for above, below in zip(tops, tops[1:], strict=False))
+
+
+def test_a_key_in_the_row_of_another_head_is_told_to_nobody(qtbot: QtBot, story: Document) -> None:
+    bench = bench_of(qtbot, story)
+    view, told = arcs_of(bench), list[tuple[int, int]]()
+    view.key_hovered.connect(lambda query, key: told.append((query, key)))
+    rects, chosen = view.row_rects(), view._chosen_row()
+    span = view.cell_span(LILY)
+    assert span is not None
+    for row in (chosen, chosen - 1):
+        move(view, QPointF(span[0] + span[1] / 2, rects[row].center().y()))
+        assert view.key == LILY, "it is lit here"
+    assert told == [(SHE, LILY), (-1, -1)]
