@@ -163,6 +163,8 @@ QPushButton:disabled, #top_bar QToolButton:disabled { color: @faded; background:
 QPushButton:focus, QPushButton:checked:focus, #top_bar QToolButton:focus,
 QToolButton[framed="true"]:focus { border: 2px solid @accent;
     padding: 2px 9px; }
+QPushButton[narrow="true"] { padding: 3px 1px; }
+QPushButton[narrow="true"]:focus { padding: 2px 0px; }
 QPushButton[primary="true"], QToolButton[primary="true"] { background: @filled; color: @on_filled;
     border: 1px solid @filled; }
 QPushButton[primary="true"]:focus { background: @panel; color: @accent; border: 2px solid @accent; }

@@ -312,7 +312,8 @@ def set_heads(site: Site, /, **changes: int) -> Site:
     """Change n_heads, n_kv_heads or d_head.
 
     If every query head has its own key/value head, it keeps one (MHA stays MHA); otherwise n_kv_heads becomes
-    the nearest divisor below.
+    the nearest divisor below. Explicit keys and values are repeated for more of these heads, and averaged for
+    fewer.
     """
     old = site.heads
     n_heads = changes.get("n_heads", old.n_heads)

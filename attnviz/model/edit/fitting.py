@@ -1,14 +1,18 @@
-"""Fitting of explicit matrices to other shapes: cut where they are too large, zeros where too small."""
+"""Fitting of explicit matrices to other shapes: cut where they are too large, zeros where too small.
+
+Key/value heads are shared among others instead: each is repeated, or several become their mean.
+"""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from attnviz.model.operands.matrices import projection_array
 from attnviz.model.positions import is_additive
-from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.block import FEED_FORWARD_ROLES, NORMS, Block, FeedForward, Norm
 from attnviz.model.spec.differential import LAMBDA_ROWS, Differential
 from attnviz.model.spec.gate import Gate
@@ -53,7 +57,7 @@ def fitted_attention(
     }
     return {
         "heads": heads,
-        "projections": _fitted_projections(site, shapes),
+        "projections": _fitted_projections(site, heads, shapes),
         "latent": latent,
         "qk_norm": fitted_qk_norm(site.qk_norm, heads),
         "differential": fitted_differential(site.differential, heads),
@@ -65,8 +69,36 @@ def fitted_attention(
     }
 
 
-def _fitted_projections(site: Site, shapes: Shapes) -> Projections:
-    projections = site.projections
+def _of_kv_heads(site: Site, heads: Heads) -> Projections:
+    """The projections with explicit keys and values of as many heads as `heads` has, if one count divides the
+    other.
+
+    More heads repeat those that there are, which changes no number of the result; fewer are the means of the
+    heads that they replace (Ainslie et al. 2023, GQA).
+    """
+    projections, old, new = site.projections, site.heads.n_kv_heads, heads.n_kv_heads
+    is_alike = (site.heads.n_heads, site.heads.d_head) == (heads.n_heads, heads.d_head)
+    if old == new or not is_alike or max(old, new) % min(old, new) or site.latent is not None:
+        return projections
+    for role in ("key", "value", "key_bias", "value_bias"):
+        written = getattr(getattr(projections, role), "written", None)
+        if written is not None:
+            source = replace(getattr(projections, role), values=Matrix(_regrouped(written.array, old, new)))
+            projections = replace(projections, **{role: source})
+    return projections
+
+
+def _regrouped(matrix: NDArray[Any], old: int, new: int) -> NDArray[Any]:
+    """Columns of `old` heads as those of `new` ones, (rows, heads · d_head)."""
+    rows = len(matrix)
+    if new > old:
+        return matrix.reshape(rows, old, -1).repeat(new // old, axis=1).reshape(rows, -1)
+    by_heads = in_float64(matrix).reshape(rows, new, old // new, -1)
+    return by_heads.mean(axis=2).reshape(rows, -1)
+
+
+def _fitted_projections(site: Site, heads: Heads, shapes: Shapes) -> Projections:
+    projections = _of_kv_heads(site, heads)
     for role in ROLES:
         to, source = projections.tied_to(role), getattr(projections, role)
         if to is not None and not has_tied_shape(shapes, role, to):

@@ -16,8 +16,9 @@ import attnviz
 from attnviz.model.edit import edits
 from attnviz.model.masks import mask_of
 from attnviz.model.operands.matrices import projection_array, vectors_array
+from attnviz.model.sites.sites import put
 from attnviz.model.spec.arrays import Matrix
-from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.parts import (
     ROLES,
     Alibi,
@@ -37,6 +38,7 @@ from attnviz.model.spec.parts import (
     Tied,
     Window,
 )
+from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
 
 VALUES = np.arange(12.0).reshape(4, 3)
@@ -365,3 +367,37 @@ def test_a_projection_of_the_embedding_gives_the_layers_a_width_of_their_own() -
     with pytest.raises(ValueError, match=r"embedding_projection.weights.values must be 6x9 .*; got 1x1."):
         one = Explicit(Matrix([[1.0]]))
         replace(wider, embedding_projection=EmbeddingProjection(9, one))
+
+
+def trained(n_kv: int) -> Experiment:
+    """Explicit weights and biases of 4 query heads and `n_kv` key/value heads."""
+    drawn = np.random.default_rng(6)
+    shapes = {"query": (6, 12), "key": (6, 3 * n_kv), "value": (6, 3 * n_kv), "output": (12, 6)}
+    weights = {role: Explicit(Matrix(drawn.standard_normal(shape))) for role, shape in shapes.items()}
+    biases = {
+        f"{role}_bias": WrittenRow(Matrix(drawn.standard_normal((1, 3 * n_kv)))) for role in ("key", "value")
+    }
+    return one_layer(
+        ("a", "b", "c"),
+        SeededVectors(3, 6),
+        heads=Heads(4, n_kv, 3),
+        projections=Projections(**weights, **biases),
+        dtype="float64",
+    )
+
+
+def test_more_key_value_heads_repeat_those_of_a_trained_model() -> None:
+    before = trained(2)
+    after = put(before, edits.set_heads(sited(before), n_kv_heads=4))
+    run, again = attnviz.run(before), attnviz.run(after)
+    np.testing.assert_array_equal(again["k"], run["k"].repeat(2, axis=0))
+    np.testing.assert_allclose(again["attention_output"], run["attention_output"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_kv", [1, 2])
+def test_fewer_key_value_heads_are_the_means_of_those_of_a_trained_model(n_kv: int) -> None:
+    before = trained(4)
+    after = put(before, edits.set_heads(sited(before), n_kv_heads=n_kv))
+    for stage in ("k", "v"):
+        mean = attnviz.run(before)[stage].reshape(n_kv, 4 // n_kv, 3, 3).mean(axis=1)
+        np.testing.assert_allclose(attnviz.run(after)[stage], mean, rtol=1e-12)
