@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from desk import Desk, MakeDesk
+from msgspec.structs import replace
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
@@ -22,7 +23,7 @@ from attnviz.gui.look import look
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import MOTION_PROPERTY
 from attnviz.gui.panels.glance.glance import STRIP_PX, GlancePanel
-from attnviz.gui.panels.glance.opening import opens, remember
+from attnviz.gui.panels.glance.opening import keep, opens, remember
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.pictures.value_sum import NOTE_PX, SumPlane
@@ -87,6 +88,23 @@ def test_the_first_start_of_all_shows_one_sentence_and_plays_once(
     finally:
         desk.leave()
         set_language("en")
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_document_that_shows_a_generated_token_is_found_as_it_was_left(
+    make_desk: MakeDesk, settings: Settings, is_open: bool
+) -> None:
+    remember(settings, is_folded=False)
+    settings.set_workspace("generate")
+    settings.set_document("stories-name")
+    keep(settings, is_open=is_open)
+    document = load_preset("stories-name")
+    n = document.experiment.n_queries
+    desk = make_desk(replace(document, view=replace(document.view, step=n + 1)))
+    assert desk.window.workspaces.is_opening == is_open
+    other = load_preset("stories-en")
+    desk.store.open(replace(other, view=replace(other.view, step=other.experiment.n_queries + 1)))
+    assert not desk.window.workspaces.is_opening, "another one shows its panels"
 
 
 def test_a_later_start_stands_at_the_end_of_the_way(open_desk: Desk) -> None:

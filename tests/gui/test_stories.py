@@ -21,7 +21,7 @@ from attnviz.gui.services.documents import FIRST_PRESET, FIRST_SENTENCES, last_d
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.document_text import DocumentText
-from attnviz.gui.window.window import Window
+from attnviz.gui.window.window import ESC_APART_S, Window
 from attnviz.i18n import _, set_language
 from attnviz.model.io.files import DocumentError, save
 from attnviz.model.spec.document import Document
@@ -161,6 +161,9 @@ def test_escape_shows_the_start_page_where_nothing_is_left_to_unlock(make_desk: 
     desk.store.look(locked=Cell("weights", 1, 0, 0))
     desk.press_key(Qt.Key.Key_Escape)
     assert desk.store.document.view.locked is None and not desk.window.start_page.is_shown
+    desk.press_key(Qt.Key.Key_Escape)
+    assert not desk.window.start_page.is_shown, "one too many, right after it unlocked a cell"
+    desk.window._freed_at -= ESC_APART_S
     desk.press_key(Qt.Key.Key_Escape)
     assert desk.window.start_page.is_shown
     desk.press_key(Qt.Key.Key_Escape)

@@ -30,7 +30,7 @@ from attnviz.gui.live.trace import LATE, Live
 from attnviz.gui.look.icons import app_icon
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import retranslate, says
-from attnviz.gui.panels.glance.opening import opens, remember
+from attnviz.gui.panels.glance.opening import keep, opens, opens_again, remember
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.table import PANEL_BY_ID, PANELS, sharing
 from attnviz.gui.recovery.keeping import Keeping
@@ -156,6 +156,7 @@ class Window(QMainWindow):
         self.commands.fill(self.top_bar.menus, menus.extend)
         self._connect()
         self._hide_empty()
+        self._left = settings.document()
         self._choose_opening()
         self.workspaces.start()
         self.top_bar.show_workspace(self.workspaces.present.id)
@@ -323,7 +324,9 @@ class Window(QMainWindow):
 
     @Slot()
     def _choose_opening(self) -> None:
-        self.workspaces.set_opening(opens(self.settings, self.store.document))
+        is_again = bool(self._left) and self.documents.origin == self._left
+        rule = opens_again if is_again else opens
+        self.workspaces.set_opening(rule(self.settings, self.store.document))
 
     def _watch_lessons(self) -> None:
         from attnviz.gui.panels.lesson.lesson import LessonPanel
@@ -541,6 +544,7 @@ class Window(QMainWindow):
             self._asking.start()
             return
         self.workspaces.keep()
+        keep(self.settings, is_open=self.workspaces.shows_openings)
         self.settings.set_document(self.documents.origin)
         self.settings.set_geometry(bytes(self.saveGeometry().data()))
         self.settings.sync()

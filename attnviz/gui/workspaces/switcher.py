@@ -103,6 +103,11 @@ class Workspaces(QObject):
         """True while the workspace shows its opening in the place of its panels."""
         return self._opens and self._row.opening is not None
 
+    @property
+    def shows_openings(self) -> bool:
+        """True if every workspace that has an opening shows it."""
+        return self._opens
+
     def set_opening(self, opens: bool) -> None:
         """Show the openings of workspaces that have one, or (False) their panels."""
         if opens == self._opens:

@@ -26,8 +26,8 @@ class Strip(Sheet):
     def show_state(self, seen: GlanceSeen) -> None:
         """Show the state in one line."""
         parts = []
-        if seen.sum is not None and seen.sum.strongest >= 0:
-            key = seen.sum.strongest
+        if seen.sum is not None and seen.sum.order:
+            key = seen.sum.order[0]
             pair = f"{seen.asker} → {word(seen.sum.keys[key])}"
             parts = [f"{pair} {number(seen.sum.weights[key])}"]
         if seen.sum is not None:
