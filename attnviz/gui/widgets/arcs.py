@@ -46,6 +46,8 @@ LABEL = 46.0
 """Room at the left for the numbers of layer and head."""
 WORD_PX = (16, 15, 14, 13)
 """Sizes of words: the largest with which they have one line, else the smallest."""
+MOST_WORD, _WORD_PART = 26, 56
+"""Size of words in a wide picture, and the part of its width that they are."""
 LEAST_LARGE, MOST_LARGE = 19, 34
 """Sizes of words of a large picture, and the part of its width that they are."""
 _LARGE_PART = 50
@@ -218,7 +220,8 @@ class ArcsView(Control):
     def _sizes(self) -> tuple[int, ...]:
         """Sizes of words that are tried, the largest first."""
         if not self._is_large:
-            return WORD_PX
+            most = min(MOST_WORD, self.width() // _WORD_PART)
+            return (*range(most, WORD_PX[0], -1), *WORD_PX)
         most = min(MOST_LARGE, max(LEAST_LARGE, self.width() // _LARGE_PART))
         return (*range(most, LEAST_LARGE, -2), LEAST_LARGE)
 

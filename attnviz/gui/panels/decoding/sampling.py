@@ -37,7 +37,7 @@ from attnviz.gui.panels.decoding.next_token import drawn_after, sampling_of, see
 from attnviz.gui.panels.decoding.operation import OperationList
 from attnviz.gui.panels.decoding.part import DecodingPart
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.boxes import in_row
+from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.control import Control, draw_focus_ring
 from attnviz.gui.widgets.dice import HIGHEST_SEED, Dice
 from attnviz.gui.widgets.document_line import DocumentLine
@@ -241,6 +241,8 @@ class ColumnTitles(Control):
         self.update()
 
 
+LEAST_HEIGHT, LEAST_BARS = 120, 60
+"""Heights of the panel, which scrolls, and of the bars in it."""
 MOST_ROWS = 64
 MOST_TOKENS = 10_000
 """Most new tokens that can be typed; a document may ask for more."""
@@ -292,29 +294,30 @@ class SamplingPanel(DecodingPart):
         self._show_bars()
 
     def retranslate(self) -> None:
-        bar = self._scroll.verticalScrollBar().sizeHint().width()
-        self._scroll.setMinimumWidth(self._operations.minimumSizeHint().width() + bar)
         self.refresh()
+        self._turn()
 
     # --- fitting
 
     def minimumSizeHint(self) -> QSize:
-        """Room for the controls above the bars: beside them where that is wide enough."""
-        controls, shown = self._controls.minimumSize(), self._shown.minimumSize()
-        return QSize(max(controls.width(), shown.width()), super().minimumSizeHint().height())
+        """Room for the operations; what stands beside them in a wider panel is below them, and scrolls."""
+        bar = self._scroll.verticalScrollBar().sizeHint().width()
+        return QSize(self._operations.minimumSizeHint().width() + bar, LEAST_HEIGHT)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._turn()
 
     def _turn(self) -> None:
-        """Put the bars beside the controls if both fit, else below them."""
-        parts = self._controls.minimumSize().width() + self._shown.minimumSize().width()
-        fits = self.width() >= parts + self._whole.spacing()
-        sides = QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom
-        self._whole.setDirection(sides)
+        """Put the stop conditions beside the operations, and the bars beside both, where they have room."""
+        gap, free = self._whole.spacing(), self.width() - self._scroll.verticalScrollBar().sizeHint().width()
+        operations, stop = self._operations.minimumSizeHint().width(), self._stop.minimumSize().width()
+        beside = operations + gap + stop
+        fits = free >= beside + gap + self._shown.minimumSize().width()
+        for layout, is_row in ((self._controls, free >= beside), (self._whole, fits)):
+            sides = QBoxLayout.Direction.LeftToRight if is_row else QBoxLayout.Direction.TopToBottom
+            layout.setDirection(sides)
         self._whole.setStretch(0, 5 if fits else 0)
-        self._scroll.setMinimumHeight(0 if fits else self._operations.sizeHint().height())
 
     # --- the bars
 
@@ -447,7 +450,7 @@ class SamplingPanel(DecodingPart):
         self._labels = {name: says(QLabel(), words) for name, words in labels.items()}
 
     def _lay_out(self) -> None:
-        stop = QVBoxLayout()
+        self._stop = stop = QVBoxLayout()
         stop.setSpacing(2)
         for widgets in (
             (self._labels["seed"], None, self._dice, self._seed),
@@ -469,15 +472,19 @@ class SamplingPanel(DecodingPart):
         shown.addWidget(self._drawn)
         shown.addWidget(self._titles)
         self._rows_scroll = clear_scroll(self._bars, sideways=False)
+        self._rows_scroll.setMinimumHeight(LEAST_BARS)
         shown.addWidget(self._rows_scroll, 1)
-        self._whole, self._controls = in_row(self, spacing=GRID + 2), QHBoxLayout()
+        content = QWidget()
+        self._whole, self._controls = in_row(content, spacing=GRID + 2), QHBoxLayout()
         self._shown = shown
         self._controls.setSpacing(GRID + 2)
-        self._scroll = clear_scroll(self._operations, sideways=False)
-        self._controls.addWidget(self._scroll, 4)
+        self._controls.addWidget(self._operations, 4)
         self._controls.addLayout(stop, 1)
         self._whole.addLayout(self._controls, 5)
         self._whole.addLayout(shown, 6)
+        self._scroll = clear_scroll(content, sideways=False)
+        self._scroll.setMinimumWidth(0)
+        in_column(self, self._scroll, spacing=0)
 
 
 def _column(row: SamplingOperation) -> DistributionColumn:

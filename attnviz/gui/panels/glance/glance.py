@@ -169,7 +169,7 @@ class GlancePanel(Panel):
         """Read the state anew, and show it."""
         if self.store.shown_trace is None or not self.is_seen:
             return
-        self._seen = GlanceSeen.of(self.store)
+        self._seen = GlanceSeen.of(self.store, at_step=not self.is_open)
         self._draw(self._part)
         self._light()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from msgspec.structs import replace
 
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.text import SPACE
@@ -46,13 +47,18 @@ class GlanceSeen:
     decoding: Decoding | None
 
     @classmethod
-    def of(cls, store: Store) -> GlanceSeen:
-        """The present state; the store has a run."""
+    def of(cls, store: Store, *, at_step: bool) -> GlanceSeen:
+        """The present state; the store has a run.
+
+        `at_step`: the word of the player's step asks, if there is one, as in the panels beside it.
+        """
         assert store.shown_trace is not None
         decoded = store.player.decoded
         is_own = decoded is not None and store.is_of_document(store.trace)
         decoding = decoded.decoding if decoded is not None and is_own else None
-        return cls(store.shown_trace, store.shown_site, store.shown_view, decoding)
+        view, row = store.shown_view, store.played_row
+        view = replace(view, query=row) if at_step and row >= 0 else view
+        return cls(store.shown_trace, store.shown_site, view, decoding)
 
     @property
     def query(self) -> int:
