@@ -25,6 +25,8 @@ STRONG = 0.1
 """Weight from which an arc has the hue of its head."""
 _SPACES = " \u2581\u0120"
 """A space, and the signs that vocabularies write for it."""
+_APART = 0.3
+"""Space between letters without spaces, as a part of the widest one between words."""
 _STEPS = 24
 """Points of a curve among which the nearest to the pointer is searched."""
 
@@ -322,11 +324,12 @@ def _line(
     gaps[:1] = [0.0]
     free = room - sum(widths) - sum(gaps) - 2 * measures.cut
     n_spaces = sum(word.is_apart for word in words[1:])
-    n_gaps = n_spaces or len(words) - 1
-    more = min(measures.widest_space - measures.space, max(0.0, free) / n_gaps) if n_gaps else 0.0
+    has_few = 4 * n_spaces < len(words) - 1  # as in Chinese: letters move apart, not one word from the others
+    n_gaps = len(words) - 1 if has_few else n_spaces
+    most = _APART * measures.widest_space if has_few else measures.widest_space - measures.space
+    more = min(most, max(0.0, free) / n_gaps) if n_gaps else 0.0
     gaps[1:] = [
-        gap + more if word.is_apart or not n_spaces else gap
-        for gap, word in zip(gaps[1:], words[1:], strict=True)
+        gap + more if word.is_apart or has_few else gap for gap, word in zip(gaps[1:], words[1:], strict=True)
     ]
     x = left + max(0.0, room - sum(widths) - sum(gaps)) / 2
     places = []
