@@ -214,7 +214,7 @@ class LessonLive(QObject):
         False for any other step.
         """
         panel = self._panel if self.is_shown else None
-        if panel is None or panel.step is None or not has_words(panel.step.scene):
+        if panel is None or panel.step is None or panel.is_away or not has_words(panel.step.scene):
             return False
         if panel.is_untouched:
             self.go(panel.index)

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QHBoxLayout,
-    QLabel,
-    QSizePolicy,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFont, QKeyEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from attnviz.errors import InputError
 from attnviz.gui.forms.sentence import SentenceControls
 from attnviz.gui.look.fonts import section_title_font, ui_font
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
+from attnviz.gui.panels.lesson.footer import Footer
 from attnviz.gui.panels.lesson.library import Library, Shelved
 from attnviz.gui.panels.lesson.question import Claim, Question, Task
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Spot
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.linked_text import LinkedText, paragraphs, points
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
@@ -40,114 +32,6 @@ from attnviz.study.claims.scope import Scope, holds, scope_now
 from attnviz.study.lessons.lesson import Lesson, Step
 from attnviz.study.lessons.markup import NUMBER, markup
 from attnviz.study.lessons.scene import covered_cells, lit_cells
-
-_DOT, _LONG, _GAP = 8.0, 20.0, 6.0
-
-
-class Dots(Control):
-    """A dot for each step: seen ones in the accent, the present one long. A click goes to its step."""
-
-    chosen = Signal(int)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("lesson_dots")
-        self.setFont(ui_font(11))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(40)
-        self._count, self._at, self._seen = 0, 0, 0
-
-    def set_place(self, count: int, at: int, seen: int) -> None:
-        """Show `count` steps, the present one, and how many were seen."""
-        self._count, self._at, self._seen = count, at, seen
-        self.setAccessibleName(self._said())
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(120, 40)
-
-    def dot_rect(self, index: int) -> QRectF:
-        """The rectangle of a dot."""
-        whole = _LONG + (self._count - 1) * (_DOT + _GAP)
-        left = (self.width() - whole) / 2 + index * (_DOT + _GAP) + (_LONG - _DOT) * (index > self._at)
-        return QRectF(left, 8, _LONG if index == self._at else _DOT, _DOT)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        for index in range(self._count):
-            if self.dot_rect(index).adjusted(-3, -8, 3, 8).contains(QPointF(event.position())):
-                self.chosen.emit(index)
-                return
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for index in range(self._count):
-            color = QColor(self._theme.accent if index <= self._seen else self._theme.line)
-            if index < self._at or (index > self._at and index <= self._seen):
-                color.setAlphaF(0.55)
-            painter.setBrush(color)
-            painter.drawRoundedRect(self.dot_rect(index), _DOT / 2, _DOT / 2)
-        painter.setPen(QColor(self._theme.muted))
-        painter.drawText(QRectF(0, 20, self.width(), 18), Qt.AlignmentFlag.AlignCenter, self._said())
-
-    def _said(self) -> str:
-        return _("step {step} of {count}").format(step=self._at + 1, count=self._count)
-
-
-class StepButton(Button):
-    """A button that leaves Left and Right to the lesson."""
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            event.ignore()
-        else:
-            super().keyPressEvent(event)
-
-
-class Footer(QWidget):
-    """`stepped` carries −1 or 1, `chosen` a step."""
-
-    stepped = Signal(int)
-    chosen = Signal(int)
-
-    def __init__(self) -> None:
-        super().__init__()
-        tip = N_("Go to the previous step (←)")
-        self.back = says(StepButton(), N_("Back"), id="lesson_back", tip=tip)
-        self.next = says(StepButton(), id="lesson_next", tip=N_("Go to the next step (→)"))
-        self._dots = says(Dots(), tip=N_("Click a step to go to it"))
-        self.next.setProperty("primary", True)
-        self.back.clicked.connect(self._on_back)
-        self.next.clicked.connect(self._on_next)
-        self._dots.chosen.connect(self.chosen)
-        self._is_last = False
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, GRID, 0, 0)
-        row.setSpacing(GRID)
-        for button in (self.back, self.next):
-            button.setFont(ui_font(13))
-            button.setMinimumSize(88, 32)
-        row.addWidget(self.back)
-        row.addWidget(self._dots, 1)
-        row.addWidget(self.next)
-
-    def set_place(self, count: int, at: int, seen: int) -> None:
-        """Show the present step among `count`; `seen` were shown."""
-        self._is_last = at == count - 1
-        self._dots.set_place(count, at, seen)
-        self.back.setEnabled(at > 0)
-        self.retranslate()
-
-    def retranslate(self) -> None:
-        self.next.setText(_("All lessons") if self._is_last else _("Next"))
-
-    def _on_back(self) -> None:
-        self.stepped.emit(-1)
-
-    def _on_next(self) -> None:
-        self.stepped.emit(1)
-
 
 _INSET = 2 * GRID
 
@@ -178,6 +62,10 @@ class LessonPanel(Panel):
         """The titles of the workspaces that a step can offer."""
         self._seen = 0
         self._scene: Document | None = None
+        self._chapters: frozenset[int] = frozenset()
+        """The numbers of the chapters of the history that the present step has opened."""
+        self._is_asleep = False
+        """Whether the texts of the step are hidden, as another document is shown."""
         self._scope: Scope | None = None
         self._was_met = False
         """True once the task of the step was done, whatever its reader tries next."""
@@ -193,6 +81,11 @@ class LessonPanel(Panel):
         self._return = says(Button(), N_("Return to the step"), id="lesson_return", tip=tip)
         tip = N_("Show the same document in that workspace")
         self._go = says(Button(), id="lesson_workspace", tip=tip)
+        self._away = says(
+            QLabel(), N_("Another document is shown: this step has numbers of its own."), id="lesson_away"
+        )
+        tip = N_("Open the document of this step; undo returns to the one that is shown")
+        self._set_up = says(Button(), N_("Set up this step again"), id="lesson_set_up", tip=tip)
         self._pages = QStackedWidget()
         self._build()
         for text in self.findChildren(LinkedText):
@@ -205,6 +98,8 @@ class LessonPanel(Panel):
         self._title.setObjectName("lesson_title")
         self._title.setFont(ui_font(22, QFont.Weight.DemiBold))
         self._title.setWordWrap(True)
+        self._away.setFont(ui_font(14))
+        self._away.setWordWrap(True)
         top = QHBoxLayout()
         top.addWidget(self._place, 1)
         top.addWidget(self._return)
@@ -213,8 +108,9 @@ class LessonPanel(Panel):
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, GRID, 0)
         column.setSpacing(_INSET)
-        for widget in (self._title, self._text, self.question, self.claim, self.task):
+        for widget in (self._title, self._away, self._text, self.question, self.claim, self.task):
             column.addWidget(widget)
+        column.addWidget(self._set_up, 0, Qt.AlignmentFlag.AlignLeft)
         column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         page = QWidget()
@@ -233,7 +129,9 @@ class LessonPanel(Panel):
         self._library.chosen.connect(self.lesson_wanted)
         self._library.file_wanted.connect(self.file_wanted)
         self._all.clicked.connect(self.shelf_wanted)
-        self._return.clicked.connect(self._on_return)
+        for button in (self._return, self._set_up):
+            button.clicked.connect(self._on_return)
+        self.store.history_changed.connect(self._on_history)
         self._go.clicked.connect(self._on_go)
         self.footer.stepped.connect(self._on_stepped)
         self.footer.chosen.connect(self.step_wanted)
@@ -256,10 +154,15 @@ class LessonPanel(Panel):
         """True while the document has the numbers of the step."""
         return self._scene is not None and self.store.experiment is self._scene.experiment
 
+    @property
+    def is_away(self) -> bool:
+        """True while another document than that of the step is shown, as undo or a file opens one."""
+        return self._scene is not None and self.store.chapters.present.number not in self._chapters
+
     def show_shelf(self, shelf: tuple[Shelved, ...]) -> None:
         """Show all lessons."""
         self._shelf, self.lesson = shelf, None
-        self._scene, self._scope = None, None
+        self._scene, self._scope, self._chapters = None, None, frozenset()
         self.store.set_spot(None)
         self._library.set_shelf(shelf)
         self._pages.setCurrentIndex(0)
@@ -267,6 +170,9 @@ class LessonPanel(Panel):
 
     def show_step(self, lesson: Lesson, index: int, scene: Document, seen: int) -> None:
         """Show a step, whose document is about to be computed."""
+        is_same = lesson == self.lesson and index == self.index  # undo returns to its earlier document
+        before = self._chapters if is_same else frozenset[int]()
+        self._chapters = before | {self.store.chapters.present.number}
         self.lesson, self.index, self._scene, self._seen = lesson, index, scene, seen
         self._scope, self._was_met = None, False
         self.task.set_done(False)
@@ -286,6 +192,17 @@ class LessonPanel(Panel):
         self._library.set_shelf(self._shelf)
         self._show()
 
+    @Slot()
+    def _on_history(self) -> None:
+        """Hide the texts over another document, and show them again over that of the step.
+
+        Chapters that are gone are forgotten: a later one may have their numbers.
+        """
+        self._chapters &= {chapter.number for chapter in self.store.chapters.chapters}
+        if self._is_asleep != self.is_away:
+            self._show()
+            self._light()
+
     def on_document(self, old: Document | None, new: Document) -> None:
         self._show_way_back()
         if self._scope is not None:
@@ -293,7 +210,7 @@ class LessonPanel(Panel):
 
     def on_trace(self, trace: Trace) -> None:
         scene, step = self._scene, self.step
-        if scene is None or step is None:
+        if scene is None or step is None or self.is_away:
             return
         # Another document with the same experiment needs no other run.
         is_of_scene = trace.experiment is scene.experiment or trace.experiment == scene.experiment
@@ -311,7 +228,7 @@ class LessonPanel(Panel):
     @Slot()
     def _tell_done(self) -> None:
         step = self.step
-        if step is None or self._scope is None:
+        if step is None or self._scope is None or self.is_away:
             return
         is_answered = self.question.is_answered or not (step.predict or step.choose)
         if is_answered and (self._was_met or not step.task):
@@ -332,6 +249,15 @@ class LessonPanel(Panel):
         words = step.words_in(current_language())
         self._place.setText(self.lesson.title(current_language()))
         self._title.setText(words.title)
+        self.footer.set_place(len(self.lesson.steps), self.index, self._seen)
+        self._is_asleep = self.is_away
+        for widget in (self._away, self._set_up):
+            widget.setVisible(self._is_asleep)
+        self._show_way_back()
+        if self._is_asleep:
+            for part in (self._text, self.question, self.claim, self.task, self._go):
+                part.hide()
+            return
         body = paragraphs([markup(text, self._scope) for text in words.paragraphs])
         self._text.set_body(body + points([markup(text, self._scope) for text in words.points]))
         self._text.setVisible(bool(words.paragraphs or words.points))
@@ -346,12 +272,10 @@ class LessonPanel(Panel):
         self.task.setVisible(bool(words.task))
         self.task.set_task(words.task, self._scope)
         self._show_workspace(step)
-        self.footer.set_place(len(self.lesson.steps), self.index, self._seen)
-        self._show_way_back()
 
     def _live_scope(self) -> Scope | None:
         """The names over the newest run, seen as the step sees it; None before the run of the step."""
-        scene, trace = self._scene, self.store.trace
+        scene, trace = self._scene, self.store.current_trace
         return None if self._scope is None or scene is None or trace is None else scope_now(trace, scene.view)
 
     def _show_workspace(self, step: Step) -> None:
@@ -362,10 +286,10 @@ class LessonPanel(Panel):
 
     def _show_way_back(self) -> None:
         scene, now = self._scene, self.store.document
-        is_away = scene is not None and (
+        is_changed = scene is not None and (
             now.experiment is not scene.experiment or now.view.stage != scene.view.stage
         )
-        self._return.setVisible(is_away)
+        self._return.setVisible(is_changed and not self.is_away)
 
     @Slot()
     def _light(self) -> None:
@@ -373,7 +297,7 @@ class LessonPanel(Panel):
         step, scene, scope = self.step, self._scene, self._scope
         if step is None or scene is None or scope is None or not self.is_seen:
             return
-        if self.store.experiment is not scene.experiment:
+        if self.is_away or self.store.experiment is not scene.experiment:
             self.store.set_spot(None)
             return
         cells = lit_cells(step.scene, scope)
@@ -456,7 +380,7 @@ class LessonPanel(Panel):
         key = Qt.Key(event.key())
         if self.step is not None and key in steps and not event.modifiers():
             self._on_stepped(steps[key])
-        elif self.step is not None and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        elif not self.question.isHidden() and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self.question.reveal()
         else:
             super().keyPressEvent(event)

@@ -471,14 +471,77 @@ def test_the_claim_of_a_step_is_answered_by_the_present_document(desk: Desk) -> 
     assert verdict.text() == "✓ holds here"
 
 
-def test_a_claim_about_a_document_that_is_gone_is_not_answered(desk: Desk) -> None:
+def test_a_claim_about_tokens_that_are_gone_is_not_answered(desk: Desk) -> None:
     panel = open_step(desk, "dot-product", 4)
-    desk.window.documents.open_preset("toy-attention")
-    desk.settle()
     desk.store.edit(edits.set_n_tokens, 2)
     desk.settle()
     assert panel.claim.is_true is None
     assert desk.find(QLabel, "lesson_verdict").text() == "? cannot be computed here"
+
+
+def shown_texts(panel: LessonPanel) -> list[str]:
+    """The texts of the step that can be seen, controls among them."""
+    return [part.objectName() for part in panel.findChildren(LinkedText) if part.isVisible()]
+
+
+def test_undo_past_the_start_of_a_step_hides_its_texts_and_redo_brings_them_back(
+    desk: Desk, settings: Settings
+) -> None:
+    desk.store.edit_attention(put_at, "temperature", 2.0)
+    before = desk.store.document
+    panel = open_step(desk, "softmax", 2)
+    set_up = desk.find(QPushButton, "lesson_set_up")
+    own = "The softmax of 3.5, −2.1, 8.7 and 0.3 is"
+    assert own in text(desk, "claim_sentence") and set_up.isHidden()
+    desk.store.undo()
+    desk.settle()
+    assert desk.store.document == before and shown_texts(panel) == []
+    assert desk.find(QLabel, "lesson_away").isVisible() and set_up.isVisible()
+    assert desk.find(QPushButton, "lesson_return").isHidden() and desk.store.pointer.spot is None
+    assert own in text(desk, "claim_sentence")  # nothing was computed over the other document
+    desk.store.redo()
+    desk.settle()
+    assert set_up.isHidden() and own in text(desk, "claim_sentence")
+    assert desk.find(QLabel, "lesson_verdict").text() == "✗ does not hold here"
+    desk.click(desk.find(QPushButton, "lesson_cure"))
+    desk.settle()
+    assert desk.find(QLabel, "lesson_verdict").text() == "✓ holds here"
+
+
+def test_a_step_over_another_document_is_neither_done_nor_shown_until_it_is_set_up_again(
+    desk: Desk, settings: Settings
+) -> None:
+    last = len(shipped_lesson("dot-product").steps) - 1
+    panel = open_step(desk, "dot-product", last)
+    desk.window.documents.open_preset("toy-attention")
+    desk.settle()
+    desk.store.edit(edits.set_vector_cell, 2, 0, 99.0)
+    desk.settle()
+    assert shown_texts(panel) == [] and settings.done("dot-product") == frozenset()
+    desk.click(desk.find(QPushButton, "lesson_set_up"))
+    desk.settle()
+    assert desk.store.experiment.tokens == ("little", "friend", "tiny", "invite")
+    assert "task_text" in shown_texts(panel) and not panel.task.is_done
+    do_the_task(desk)
+    desk.click(desk.find(QPushButton, "lesson_return"))
+    desk.settle()
+    desk.store.undo()  # to the reader's own work in the same step
+    desk.settle()
+    assert "task_text" in shown_texts(panel) and panel.task.is_done
+
+
+def test_a_document_with_the_number_of_a_chapter_that_is_gone_is_not_taken_for_the_step(desk: Desk) -> None:
+    desk.window.lesson_live.open("softmax")
+    desk.settle()
+    panel = panel_of(desk)
+    number = desk.store.chapters.present.number
+    desk.store.undo()
+    desk.settle()
+    desk.store.edit_attention(put_at, "temperature", 2.0)  # drops the chapters after it
+    desk.window.documents.open_preset("toy-attention")
+    desk.settle()
+    assert desk.store.chapters.present.number == number
+    assert panel.is_away and shown_texts(panel) == []
 
 
 def test_a_step_whose_document_is_computed_already_has_its_numbers_at_once(desk: Desk) -> None:
