@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGlyphRun, QPainter, QPen, QRawFont
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QGlyphRun, QPainter, QPainterPath, QPen, QRawFont
 
 from attnviz.core.color_maps import Kind
 from attnviz.core.matrix import AnyMatrix
@@ -159,8 +159,12 @@ def draw_numbers(
     kind: Kind,
     theme: Theme,
     font: QFont,
+    ink: str = "",
 ) -> None:
-    """Paint the numbers of the visible cells, if cells are large enough; masked cells have none."""
+    """Paint the numbers of the visible cells, if cells are large enough; masked cells have none.
+
+    In `ink`; without it, in that of each cell's colour.
+    """
     if geometry.cell_w < NUMBERS_FROM_WIDTH or geometry.cell_h < NUMBERS_FROM_HEIGHT:
         return
     top, bottom, left, right = geometry.visible()
@@ -184,8 +188,10 @@ def draw_numbers(
         painter.fillRect(
             QRectF(x - 2, y - metrics.ascent(), widths[i] + 4, metrics.height()), QColor(theme.panel)
         )
-    for ink, chosen in _by_ink(bytes_shown, is_inside & (widths > 0), kind, theme).items():
-        painter.setPen(QColor(ink))
+    is_drawn = is_inside & (widths > 0)
+    inked = {ink: np.flatnonzero(is_drawn).tolist()} if ink else _by_ink(bytes_shown, is_drawn, kind, theme)
+    for color, chosen in inked.items():
+        painter.setPen(QColor(color))
         draw_texts(painter, font, [starts[i] for i in chosen], [texts[i] for i in chosen])
     painter.restore()
 
@@ -229,3 +235,22 @@ def fitting_texts(numbers: list[float], characters: int) -> list[str]:
         for value, text in zip(numbers, fitting, strict=True)
     ]
     return replaced if all(len(text) <= characters for text in replaced) else [""] * len(numbers)
+
+
+def faded_path(geometry: Geometry, kept: Iterable[tuple[int, int, int, int]]) -> QPainterPath:
+    """All cells but some blocks of them: first row and column, and the number of rows and columns."""
+    whole = QPainterPath()
+    whole.addRect(geometry.block_rect(0, 0, geometry.n_down, geometry.n_across))
+    bright = QPainterPath()
+    for block in kept:
+        bright.addRect(geometry.block_rect(*block))
+    return whole.subtracted(bright)
+
+
+def cover(painter: QPainter, geometry: Geometry, cell: tuple[int, int], theme: Theme) -> None:
+    """Hide a cell behind a question mark."""
+    rect = geometry.block_rect(*cell, 1, 1)
+    painter.fillRect(rect, QColor(theme.panel))
+    painter.setPen(QPen(QColor(theme.accent), 2.0))
+    painter.drawRect(rect.adjusted(1, 1, -1, -1))
+    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, "?")

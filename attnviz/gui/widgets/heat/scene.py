@@ -48,9 +48,11 @@ from attnviz.gui.widgets.heat.margins import (
 from attnviz.gui.widgets.heat.paint import (
     NUMBERS_FROM_HEIGHT,
     NUMBERS_FROM_WIDTH,
+    cover,
     draw_cells,
     draw_edited,
     draw_numbers,
+    faded_path,
 )
 from attnviz.model.ranges import bar_name
 
@@ -103,27 +105,6 @@ def frame(painter: QPainter, geometry: Geometry, block: Block, color: str) -> No
     painter.setPen(QPen(QColor(color), 2.0))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(geometry.block_rect(*block).adjusted(-1.0, -1.0, 1.0, 1.0))
-
-
-def fade(painter: QPainter, geometry: Geometry, kept: Iterable[Block], color: str) -> None:
-    """Fade all cells to a colour but some blocks of them."""
-    whole = QPainterPath()
-    whole.addRect(geometry.block_rect(0, 0, geometry.n_down, geometry.n_across))
-    bright = QPainterPath()
-    for block in kept:
-        bright.addRect(geometry.block_rect(*block))
-    wash = QColor(color)
-    wash.setAlphaF(FADED)
-    painter.fillPath(whole.subtracted(bright), wash)
-
-
-def cover(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme) -> None:
-    """Hide a cell behind a question mark."""
-    rect = geometry.block_rect(*cell, 1, 1)
-    painter.fillRect(rect, QColor(theme.panel))
-    painter.setPen(QPen(QColor(theme.accent), 2.0))
-    painter.drawRect(rect.adjusted(1, 1, -1, -1))
-    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, "?")
 
 
 def strong_outline(painter: QPainter, geometry: Geometry, cell: Cell, theme: Theme, width: float) -> None:
@@ -303,10 +284,9 @@ class HeatScene:
         """Cells, the numbers in them, and the strips of bars."""
         content, geometry, theme = self.content, self.geometry, self.theme
         draw_cells(painter, geometry, self.indices, content.kind, theme)
-        values = content.values.T if content.transposed else content.values
         if content.is_first_off:
             self._draw_first(painter)
-        draw_numbers(painter, geometry, values, self.indices, content.kind, theme, _number_font(geometry))
+        self._draw_values(painter)
         draw_edited(painter, geometry, [self.turned(cell) for cell in self._inside(content.edited)], theme)
         if self._has_spread and not self.is_compact:
             draw_spread(painter, geometry, content, theme)
@@ -379,9 +359,26 @@ class HeatScene:
     def _draw_spot(self, painter: QPainter, lit: Highlight) -> None:
         if lit.spot:
             kept = blocks(self.turned(cell) for cell in self._inside(lit.spot))
-            fade(painter, self.geometry, kept, self.theme.panel)
+            self._fade(painter, faded_path(self.geometry, kept))
         for cell in self._inside(lit.covered):
             cover(painter, self.geometry, self.turned(cell), self.theme)
+
+    def _fade(self, painter: QPainter, path: QPainterPath) -> None:
+        """Fade the colours of some cells, and keep their numbers legible: a lesson may compare with them."""
+        wash = QColor(self.theme.panel)
+        wash.setAlphaF(FADED)
+        painter.fillPath(path, wash)
+        painter.save()
+        painter.setClipPath(path, Qt.ClipOperation.IntersectClip)
+        self._draw_values(painter, self.theme.ink)
+        painter.restore()
+
+    def _draw_values(self, painter: QPainter, ink: str = "") -> None:
+        """The numbers in the cells, in `ink` or in that of each cell's colour."""
+        content, geometry = self.content, self.geometry
+        values = content.values.T if content.transposed else content.values
+        font = _number_font(geometry)
+        draw_numbers(painter, geometry, values, self.indices, content.kind, self.theme, font, ink)
 
     def _cover_margins(self, painter: QPainter, lit: Highlight) -> None:
         """The bars of the row and the column of a covered cell tell of it, and so does the row's sum."""

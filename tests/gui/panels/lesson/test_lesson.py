@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
-from desk import Answers, Desk, MakeDesk, color_in, picture
+from desk import Answers, Desk, MakeDesk, color_in, picture, pixels
+from numpy.typing import NDArray
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QDesktopServices
 from PySide6.QtTest import QTest
@@ -167,6 +169,30 @@ def test_the_cells_of_the_step_stay_bright_and_the_others_fade(desk: Desk) -> No
     assert faded < lit / 2
     desk.go("explore")
     assert desk.store.pointer.spot is None
+
+
+def luminance(color: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Relative luminance of WCAG 2.2."""
+    share = color / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    light: NDArray[np.float64] = linear @ np.array([0.2126, 0.7152, 0.0722])
+    return light
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_numbers_of_faded_cells_are_legible(desk: Desk, settings: Settings, theme: str) -> None:
+    settings["theme"] = theme
+    desk.window.handlers.apply_preferences()
+    open_step(desk, "dot-product")
+    spot = desk.store.pointer.spot
+    assert desk.theme.name == theme and spot is not None and spot.cells == {(3, 1)}
+    image, layout = picture(desk.map), desk.map.layout_shown
+    for row, column in [(row, column) for row in range(4) for column in range(4)]:
+        if (row, column) not in spot.covered | spot.cells:
+            light = luminance(pixels(image, layout.cell_rect(row, column).adjusted(4, 4, -4, -4)))
+            ground = float(np.median(light))
+            ratios = (np.maximum(light, ground) + 0.05) / (np.minimum(light, ground) + 0.05)
+            assert ratios.max() >= 3, (row, column)
 
 
 def test_the_number_to_predict_is_covered_until_it_is_revealed(desk: Desk) -> None:
