@@ -18,6 +18,7 @@ from attnviz.gui.look.words import speak
 from attnviz.gui.panels.claims.claims import ClaimsPanel
 from attnviz.gui.panels.claims.own import ClaimLine
 from attnviz.gui.widgets.linked_text import LinkedText
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import set_language
 from attnviz.model.io.presets import load_preset
 from attnviz.study.claims.scope import Scope, holds
@@ -45,40 +46,120 @@ def checker(make_desk: MakeDesk, qtbot: QtBot) -> Desk:
     return desk
 
 
-def test_a_claim_is_shown_made_true_and_left(checker: Desk) -> None:
-    before = checker.store.document
-    click(checker, checker.find(ClaimLine, "claim_printed-line"))
-    text = checker.find(LinkedText, "claim_text")
+@pytest.fixture
+def told(checker: Desk) -> Desk:
+    """The room with the verdicts of all claims."""
+    checker.find(Toggle, "claims_show_all").click()
+    return checker
+
+
+def signs_seen(desk: Desk) -> set[str]:
+    """The verdicts that the lines tell, painted or read out."""
+    names = {line.accessibleName().rpartition(" — ")[2] for _judged, line in panel(desk).lines()}
+    return names | {line.toolTip() for _judged, line in panel(desk).lines()}
+
+
+def test_every_claim_asks_before_it_tells(checker: Desk) -> None:
+    assert signs_seen(checker) == {"not answered yet", "<qt>not answered yet</qt>"}
+    assert {line.verdict for _judged, line in panel(checker).lines()} == {None}
+    assert checker.find(QPushButton, "claim_say_true").isVisible()  # the first one is open
+    line = checker.find(ClaimLine, "claim_size-of-gpt3")
+    click(checker, line)
+    hidden = [checker.find(QLabel, "claim_verdict"), checker.find(LinkedText, "claim_text")]
+    hidden += [checker.find(QPushButton, name) for name in ("claim_show", "claim_mend")]
+    assert not any(part.isVisible() for part in hidden)
+
+
+@pytest.mark.parametrize(
+    ("claim", "said", "tone", "sentence"),
+    [
+        ("size-of-gpt3", "false", "right", "Your answer “False” is right."),
+        ("size-of-gpt3", "true", "error", "Your answer “True” is wrong."),
+        ("printed-line", "true", "error", "Your answer “True” is wrong."),  # it needs another setting
+        ("sum-of-one", "true", "right", "Your answer “True” is right."),
+    ],
+)
+def test_an_answer_reveals_the_verdict_and_stays(
+    checker: Desk, claim: str, said: str, tone: str, sentence: str
+) -> None:
+    line = checker.find(ClaimLine, f"claim_{claim}")
+    click(checker, line)
+    click(checker, checker.find(QPushButton, f"claim_say_{said}"))
+    answer = checker.find(QLabel, "claim_said")
+    assert (answer.text(), answer.property("tone")) == (sentence, tone)
+    assert checker.find(QLabel, "claim_verdict").isVisible()
+    assert checker.find(LinkedText, "claim_text").isVisible()
+    assert [one for _judged, one in panel(checker).lines() if one.verdict is not None] == [line]
+    click(checker, checker.find(ClaimLine, "claim_between"))
+    assert not answer.isVisible()
+    checker.window.documents.open_preset("causal-decode")
+    checker.settle()
+    click(checker, line)
+    assert answer.text() == sentence and line.verdict is not None
+
+
+def test_keys_open_a_claim_and_answer_it(checker: Desk) -> None:
+    line = checker.find(ClaimLine, "claim_sum-of-one")
+    line.setFocus(Qt.FocusReason.TabFocusReason)
+    checker.press_key(Qt.Key.Key_Return)
+    false = checker.find(QPushButton, "claim_say_false")
+    assert checker.find(QPushButton, "claim_say_true").hasFocus()
+    checker.press_key(Qt.Key.Key_Right)
+    assert false.hasFocus()
+    checker.press_key(Qt.Key.Key_Space)
+    assert line.verdict == "right" and line.hasFocus()
+    assert checker.find(QLabel, "claim_said").text() == "Your answer “False” is wrong."
+
+
+def test_all_answers_are_shown_by_a_switch_that_is_remembered(checker: Desk, make_desk: MakeDesk) -> None:
+    every = [judged.verdict for judged, _line in panel(checker).lines()]
+    switch = checker.find(Toggle, "claims_show_all")
+    switch.click()
+    assert [line.verdict for _judged, line in panel(checker).lines()] == every
+    assert not checker.find(QPushButton, "claim_say_true").isVisible()
+    later = make_desk("causal-decode")
+    later.bring("claims")
+    assert later.find(Toggle, "claims_show_all").value()
+    later.qtbot.waitUntil(lambda: len(panel(later).lines()) == COUNT)
+    assert [line.verdict for _judged, line in panel(later).lines()] == every
+    switch.click()
+    assert {line.verdict for _judged, line in panel(checker).lines()} == {None}
+
+
+def test_a_claim_is_shown_made_true_and_left(told: Desk) -> None:
+    before = told.store.document
+    click(told, told.find(ClaimLine, "claim_printed-line"))
+    text = told.find(LinkedText, "claim_text")
     assert text.isVisible() and "0.9943" in text.toPlainText() and "÷√3" in text.toPlainText()
-    now = checker.find(QLabel, "claim_now")
+    now = told.find(QLabel, "claim_now")
     assert now.isHidden()
-    click(checker, checker.find(QPushButton, "claim_mend"))
+    click(told, told.find(QPushButton, "claim_mend"))
     assert now.isVisible() and now.text() == "✓ holds here"
-    document, step = checker.store.document, panel(checker).detail.judged
-    assert step is not None and checker.store.trace is not None
-    assert holds(step.step.claim, Scope(checker.store.trace, document.view))
+    document, step = told.store.document, panel(told).detail.judged
+    assert step is not None and told.store.trace is not None
+    assert holds(step.step.claim, Scope(told.store.trace, document.view))
     assert document.attention.scale.value == pytest.approx(3**-0.5)  # type: ignore[union-attr]
-    click(checker, checker.find(QPushButton, "claim_show"))
-    assert not holds(step.step.claim, Scope(checker.store.trace, checker.store.document.view))
+    click(told, told.find(QPushButton, "claim_show"))
+    assert not holds(step.step.claim, Scope(told.store.trace, told.store.document.view))
     assert now.text() == "✗ does not hold here"
-    checker.store.edit_attention(lambda site: replace(site, temperature=3**0.5))  # ÷√3 by another way
-    checker.settle()
+    told.store.edit_attention(lambda site: replace(site, temperature=3**0.5))  # ÷√3 by another way
+    told.settle()
     assert now.text() == "✓ holds here"
-    checker.store.undo()
-    checker.settle()
-    click(checker, checker.find(QPushButton, "claim_back"))
-    assert checker.store.document == before
-    assert not checker.find(QPushButton, "claim_back").isVisible() and now.isHidden()
+    told.store.undo()
+    told.settle()
+    click(told, told.find(QPushButton, "claim_back"))
+    assert told.store.document == before
+    assert not told.find(QPushButton, "claim_back").isVisible() and now.isHidden()
 
 
 def test_a_second_window_computes_no_claim_again(
-    checker: Desk, make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    told: Desk, make_desk: MakeDesk, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("attnviz.gui.panels.claims.claims.judged")
     second = make_desk("causal-decode")
     second.bring("claims")
     qtbot.waitUntil(lambda: len(panel(second).lines()) == COUNT)
-    both = (panel(desk).lines() for desk in (checker, second))
+    both = (panel(desk).lines() for desk in (told, second))
     assert len({tuple((line.sentence, line.verdict) for _judged, line in lines) for lines in both}) == 1
 
 
@@ -88,7 +169,7 @@ def test_one_claim_is_open_at_a_time_and_a_second_click_closes_it(checker: Desk)
     click(checker, second)
     assert not first.isChecked() and second.isChecked()
     click(checker, second)
-    assert not checker.find(LinkedText, "claim_text").isVisible()
+    assert not checker.find(QPushButton, "claim_say_true").isVisible()
 
 
 def test_the_search_keeps_the_claims_with_the_words(checker: Desk, qtbot: QtBot) -> None:
@@ -96,10 +177,13 @@ def test_the_search_keeps_the_claims_with_the_words(checker: Desk, qtbot: QtBot)
     qtbot.keyClicks(search, "causal mask")
     shown = [line for _judged, line in panel(checker).lines() if line.isVisible()]
     assert 0 < len(shown) < 10 and all("causal mask" in line.sentence.casefold() for line in shown)
+    search.setText("Half of the square")  # a title, as the palette types it
+    shown = [line for _judged, line in panel(checker).lines() if line.isVisible()]
+    assert [line.objectName() for line in shown] == ["claim_pairs"]
 
 
-def test_the_sentences_follow_the_language(checker: Desk) -> None:
-    line = checker.find(ClaimLine, "claim_size-of-gpt3")
+def test_the_sentences_follow_the_language(told: Desk) -> None:
+    line = told.find(ClaimLine, "claim_size-of-gpt3")
     assert line.sentence == "GPT-3 has 17.5 billion parameters." and line.verdict == "wrong"
     set_language("zh_CN")
     speak()

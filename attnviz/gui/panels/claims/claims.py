@@ -1,30 +1,31 @@
-"""The claim checker: sentences of textbooks with verdicts from the engine, and claims of the document."""
+"""The claim checker: sentences of textbooks that ask, then tell the engine's verdict, and own claims."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from html import unescape
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.progress import Progress
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import section_title_font, ui_font
-from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.claims.own import ClaimLine, OwnClaims, color_of
+from attnviz.gui.panels.claims.detail import Detail
+from attnviz.gui.panels.claims.own import ClaimLine, OwnClaims
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.control import MOUSE_ONLY
-from attnviz.gui.widgets.holds_chip import HoldsChip, holds_in
-from attnviz.gui.widgets.linked_text import LinkedText, paragraphs
+from attnviz.gui.widgets.holds_chip import holds_in
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _, current_language
@@ -34,8 +35,7 @@ from attnviz.model.trace import Trace
 from attnviz.study.claims.own import Answer as Verdict
 from attnviz.study.claims.own import answers
 from attnviz.study.claims.scope import Scope, scope_now
-from attnviz.study.claims.verdict import VERDICT_BY_ID
-from attnviz.study.lessons.judging import Card, Judged, judged
+from attnviz.study.lessons.judging import Judged, judged
 from attnviz.study.lessons.lesson import Lesson, Scene
 from attnviz.study.lessons.scene import document_of
 from attnviz.study.lessons.table import CLAIMS, shipped_claims
@@ -127,74 +127,19 @@ class WayBack(QObject):
         self.changed.emit(False)
 
 
-class Detail(QWidget):
-    """Stands below the line of the open claim."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._judged: Judged | None = None
-        self._theme: Theme | None = None
-        self._verdict = QLabel()
-        self._verdict.setObjectName("claim_verdict")
-        self._verdict.setFont(ui_font(TEXT_PX))
-        self._verdict.setWordWrap(True)
-        self.text = LinkedText("claim_text", TEXT_PX)
-        self.now = HoldsChip("claim_now")
-        self.now.hide()
-        tip = N_("Open the document of this claim, at its stage")
-        self.show_it = says(Button(), N_("Show"), id="claim_show", tip=tip)
-        tip = N_("Open the document with the setting under which the claim holds")
-        self.mend = says(Button(), N_("Make it true"), id="claim_mend", tip=tip)
-        tip = N_("Return to the document that was open before")
-        self.back = says(Button(), N_("Return"), id="claim_back", tip=tip)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(GRID // 2)
-        buttons.addWidget(self.show_it)
-        buttons.addWidget(self.mend)
-        buttons.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 0, 0, GRID)
-        column.setSpacing(GRID // 2)
-        column.addWidget(self._verdict)
-        column.addWidget(self.text)
-        column.addWidget(self.now, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addLayout(buttons)
-        column.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
-
-    @property
-    def judged(self) -> Judged | None:
-        """The open claim."""
-        return self._judged
-
-    def show_claim(self, judged: Judged, card: Card) -> None:
-        """Show another claim in a language."""
-        self._judged = judged
-        row = VERDICT_BY_ID[judged.verdict]
-        self._verdict.setText(f"{row.sign}  {_(row.title)}")
-        self.text.set_body(paragraphs([*card.says, *([card.cure] if card.cure else [])]))
-        self.mend.setVisible(bool(judged.step.cures))
-        self._paint()
-
-    def set_left(self, has_left: bool) -> None:
-        """Offer the way back, if a claim was shown in the program."""
-        self.back.setVisible(has_left)
-
-    def apply_theme(self, theme: Theme) -> None:
-        """Use the colours of `theme`."""
-        self._theme = theme
-        self._paint()
-
-    def _paint(self) -> None:
-        if self._theme is not None and self._judged is not None:
-            color = color_of(self._judged.verdict, self._theme)
-            self._verdict.setStyleSheet(f"color: {color}; font-weight: 600")
-
-
 _TAG = re.compile(r"<[^>]*>")
 
 
+SHOW_ALL = "claims_show_all"
+"""Name of the choice to see every verdict; its values are those of `_SHOWN`."""
+_SHOWN = {"on": True, "off": False}
+
+
 class ClaimsPanel(Panel):
-    """Own claims, then the claims of textbooks by groups; one of them is open at a time."""
+    """Own claims, then the claims of textbooks by groups; one of them is open at a time.
+
+    A claim of a textbook asks before it tells its verdict. What was answered stays told.
+    """
 
     follows = ("site", "head")
 
@@ -213,7 +158,10 @@ class ClaimsPanel(Panel):
         self._opened: tuple[str, View] | None = None
         """The id of the claim whose document is in the program, and the view in which it was opened."""
         self._sections: list[_Section] = []
+        self._said: dict[str, bool] = {}
+        """The reader's answers, by the ids of claims."""
         self.own, self.detail = OwnClaims(), Detail(self)
+        self.detail.ask.answered.connect(self._on_said)
         self.own.changed.connect(self._on_own)
         self.detail.hide()
         self.detail.show_it.clicked.connect(self._on_show)
@@ -226,6 +174,9 @@ class ClaimsPanel(Panel):
         self.search.setProperty(MOUSE_ONLY, True)
         self.search.setClearButtonEnabled(True)
         self.search.textChanged.connect(self._on_search)
+        tip = N_("Show the verdicts of all claims, answered or not")
+        self.show_all = says(Toggle(""), N_("Show all answers"), id="claims_show_all", tip=tip)
+        self.show_all.changed.connect(self._on_show_all)
         self._note = QLabel()
         self._note.setWordWrap(True)
         self._note.setFont(ui_font(TEXT_PX))
@@ -233,8 +184,10 @@ class ClaimsPanel(Panel):
         self._column = QVBoxLayout(content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(GRID // 2)
-        for part in (self.own, self.search, self._note):
+        for part in (self.own, self.search):
             self._column.addWidget(part)
+        self._column.addWidget(self.show_all, 0, Qt.AlignmentFlag.AlignLeft)
+        self._column.addWidget(self._note)
         self._column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -247,6 +200,7 @@ class ClaimsPanel(Panel):
         for answer in (self._table, self._own):
             answer.serve(services.schedulers.claims)
         self._document.serve(services.schedulers.run)
+        self.show_all.set_value(_SHOWN.get(services.settings.choice(SHOW_ALL, "off"), False))
         self.own.edit.recall(services.settings.lines("claims"))
         self.own.edit.remembered.connect(partial(services.settings.set_lines, "claims"))
 
@@ -302,7 +256,9 @@ class ClaimsPanel(Panel):
             line.clicked.connect(partial(self._on_line, told, line))
         self._sections.append(section)
         self._column.insertWidget(self._column.count() - 1, section)
-        section.retranslate()
+        section.show_lines(self._is_told)
+        if section is self._sections[0] and not self.show_all.value():
+            section.lines[0][1].click()  # what the room asks is seen at once
         self._on_search(self.search.text())
         self._ask_group()
 
@@ -326,7 +282,14 @@ class ClaimsPanel(Panel):
     def _show_now(self) -> None:
         """Say whether the open claim holds in the document that it opened, as that is edited."""
         judged, opened = self.detail.judged, self._opened
-        if judged is None or self.store.trace is None or opened is None or opened[0] != judged.step.id:
+        is_open = judged is not None and opened is not None and opened[0] == judged.step.id
+        if (
+            judged is None
+            or opened is None
+            or not is_open
+            or self.store.trace is None
+            or self.detail.is_asking
+        ):
             self.detail.now.hide()
             return
         trace = self.store.current_trace
@@ -341,12 +304,45 @@ class ClaimsPanel(Panel):
     # --- looks
 
     def retranslate(self) -> None:
-        if self.detail.judged is not None:
-            self.detail.show_claim(self.detail.judged, self.detail.judged.card(current_language()))
-        self._show_now()
+        self._show_told()
         self._on_search(self.search.text())
 
+    def _is_told(self, judged: Judged) -> bool:
+        """True if the verdict of a claim is shown."""
+        return self.show_all.value() or judged.step.id in self._said
+
+    def _show_told(self) -> None:
+        """Show the verdicts of the claims that were answered, or of all."""
+        for section in self._sections:
+            section.show_lines(self._is_told)
+        if self.detail.judged is not None:
+            self._show_detail(self.detail.judged)
+
+    def _show_detail(self, judged: Judged) -> None:
+        """Show a claim below its line, in the active language."""
+        said, is_asked = self._said.get(judged.step.id), not self._is_told(judged)
+        self.detail.show_claim(judged, judged.card(current_language()), said, is_asked=is_asked)
+        self._show_now()
+
     # --- acting
+
+    @Slot(bool)
+    def _on_said(self, said: bool) -> None:
+        """Tell the verdict on the open claim, which stays told."""
+        judged = self.detail.judged
+        if judged is not None:
+            self._said[judged.step.id] = said
+            had_focus = any(button.hasFocus() for button in self.detail.ask.buttons.values())
+            self._show_told()
+            if had_focus:
+                line = next(line for told, line in self.lines() if told is judged)
+                line.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot(bool)
+    def _on_show_all(self, is_on: bool) -> None:
+        name = next(name for name, value in _SHOWN.items() if value == is_on)
+        self.services.settings.set_choice(SHOW_ALL, name)
+        self._show_told()
 
     @Slot(object)
     def _on_own(self, claims: tuple[str, ...]) -> None:
@@ -370,10 +366,11 @@ class ClaimsPanel(Panel):
         if not line.isChecked():
             self.detail.hide()
             return
-        self.detail.show_claim(judged, judged.card(current_language()))
-        self._show_now()
+        self._show_detail(judged)
         next(section for section in self._sections if section.put_below(line, self.detail))
         self.detail.show()
+        if self.detail.is_asking and line.hasFocus():
+            self.detail.ask.buttons[True].setFocus(Qt.FocusReason.TabFocusReason)
 
     @Slot()
     def _on_show(self) -> None:
@@ -409,10 +406,11 @@ class _Section(QWidget):
         set_tone("muted", self._title)
 
     def search(self, text: str) -> int:
-        """Show the lines that contain a text; returns how many do."""
+        """Show the lines whose sentence or title contains a text; returns how many do."""
         count = 0
-        for _judged, line in self.lines:
-            is_found = text in line.sentence.casefold()
+        for told, line in self.lines:
+            title = told.step.words_in(current_language()).title
+            is_found = text in line.sentence.casefold() or text in title.casefold()
             line.setVisible(is_found)
             count += is_found
         self.setVisible(count > 0)
@@ -426,8 +424,13 @@ class _Section(QWidget):
             self._column.insertWidget(self._column.indexOf(line) + 1, detail)
         return place >= 0
 
-    def retranslate(self) -> None:
+    def show_lines(self, is_told: Callable[[Judged], bool]) -> None:
+        """Show the sentences in the active language, with the verdicts that are told."""
         language = current_language()
         self._title.setText(self._group.lesson.title(language))
         for told, line in self.lines:
-            line.set_claim(unescape(_TAG.sub("", told.card(language).sentence)), told.verdict)
+            sentence = unescape(_TAG.sub("", told.card(language).sentence))
+            if is_told(told):
+                line.set_claim(sentence, told.verdict)
+            else:
+                line.set_claim(sentence, None, _("not answered yet"))
