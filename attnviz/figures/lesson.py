@@ -132,7 +132,15 @@ def _asked(sheet: Sheet, is_folded: bool) -> str:
     parts = [*_question(sheet, is_folded), *_claim(sheet)]
     if sheet.words.task:
         parts.append(f'<p class="task"><b>{escape(_("Try it"))}:</b> {sheet.marked(sheet.words.task)}</p>')
+        if sheet.words.reveal and not sheet.words.question:
+            parts.append(_revealed(f"<p>{sheet.marked(sheet.words.reveal)}</p>", is_folded))
     return "".join(parts)
+
+
+def _revealed(reveal: str, is_folded: bool) -> str:
+    """The text after an answer, on a page below a line that is clicked."""
+    summary = escape(_("Reveal"))
+    return f"<details><summary>{summary}</summary>{reveal}</details>" if is_folded else reveal
 
 
 def _question(sheet: Sheet, is_folded: bool) -> list[str]:
@@ -144,8 +152,7 @@ def _question(sheet: Sheet, is_folded: bool) -> list[str]:
     reveal = f"<p>{sheet.marked(words.reveal)}</p>"
     if is_folded and sheet.covered:
         reveal += _as_data(sheet, is_answered=True)
-    shown = f"<details><summary>{escape(_('Reveal'))}</summary>{reveal}</details>" if is_folded else reveal
-    return [asked, f"<ul>{answers}</ul>" if answers else "", shown]
+    return [asked, f"<ul>{answers}</ul>" if answers else "", _revealed(reveal, is_folded)]
 
 
 def _claim(sheet: Sheet) -> list[str]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 class Words:
     """The texts of a step in one language; see `text.py` for links and numbers in them.
 
-    `question` belongs to a prediction, `answers` are its choices, `reveal` is shown after it; `task` is
-    something to try. `claim` is a sentence to check, `why` the numbers that decide it, and `cure` says under
-    which setting it holds.
+    `question` belongs to a prediction, `answers` are its choices, `reveal` is shown after it, or after the
+    task of a step without a question; `task` is something to try. `claim` is a sentence to check, `why` the
+    numbers that decide it, and `cure` says under which setting it holds.
     """
 
     title: str

@@ -263,6 +263,19 @@ def test_both_languages_have_the_same_controls(id_: str, read: Callable[[str], L
         assert all(one == controls[0] for one in controls), step.id
 
 
+@pytest.mark.parametrize(
+    ("id_", "read"), [(id_, shipped_lesson) for id_ in LESSONS] + [(id_, shipped_claims) for id_ in CLAIMS]
+)
+def test_a_word_quoted_in_english_is_quoted_in_chinese(id_: str, read: Callable[[str], Lesson]) -> None:
+    """Without its signs “小” reads as “small”."""
+    for step in read(id_).steps:
+        english, chinese = (
+            "\n".join((*step.words[code].all, step.words[code].cure)) for code in ("en", "zh_CN")
+        )
+        assert chinese.count("“") >= english.count("“"), step.id
+        assert chinese.count("“") == chinese.count("”"), step.id
+
+
 class Hand:
     """Presses controls in a document, as the window does."""
 

@@ -32,12 +32,13 @@ from attnviz.study.claims.scope import Scope, holds, scope_now
 from attnviz.study.lessons.lesson import Lesson, Step
 from attnviz.study.lessons.markup import NUMBER, markup
 from attnviz.study.lessons.scene import covered_cells, lit_cells
+from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 _INSET = 2 * GRID
 
 
 class LessonPanel(Panel):
-    """Shows the shelf of lessons, or one step. The window answers its wishes (see `gui/live/lesson.py`)."""
+    """Shows the shelf of lessons, or a step. The window answers its wishes (see `gui/window/lessons.py`)."""
 
     lesson_wanted = Signal(str)
     step_wanted = Signal(int)
@@ -81,6 +82,7 @@ class LessonPanel(Panel):
         self._return = says(Button(), N_("Return to the step"), id="lesson_return", tip=tip)
         tip = N_("Show the same document in that workspace")
         self._go = says(Button(), id="lesson_workspace", tip=tip)
+        self._next = says(Button(), id="next_lesson", tip=N_("Open the next lesson where you left it"))
         self._away = says(
             QLabel(), N_("Another document is shown: this step has numbers of its own."), id="lesson_away"
         )
@@ -111,7 +113,8 @@ class LessonPanel(Panel):
         for widget in (self._title, self._away, self._text, self.question, self.claim, self.task):
             column.addWidget(widget)
         column.addWidget(self._set_up, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        for button in (self._go, self._next):
+            column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         page = QWidget()
         outer = QVBoxLayout(page)
@@ -133,6 +136,7 @@ class LessonPanel(Panel):
             button.clicked.connect(self._on_return)
         self.store.history_changed.connect(self._on_history)
         self._go.clicked.connect(self._on_go)
+        self._next.clicked.connect(self._on_next)
         self.footer.stepped.connect(self._on_stepped)
         self.footer.chosen.connect(self.step_wanted)
         self.question.revealed.connect(self._light)
@@ -175,7 +179,7 @@ class LessonPanel(Panel):
         self._chapters = before | {self.store.chapters.present.number}
         self.lesson, self.index, self._scene, self._seen = lesson, index, scene, seen
         self._scope, self._was_met = None, False
-        self.task.set_done(False)
+        self.task.set_done(False, was_done=False)
         self._pages.setCurrentIndex(1)
         self.setFocusProxy(self.footer.next)
         self._show()
@@ -221,8 +225,9 @@ class LessonPanel(Panel):
         if step.claim:
             self.claim.set_step(step, step.words_in(current_language()), scope_now(trace, scene.view))
         if step.task:
-            self.task.set_done(_is_met(step.task, scope_now(trace, scene.view)))
-            self._was_met = self._was_met or self.task.is_done
+            is_met = _is_met(step.task, scope_now(trace, scene.view))
+            self._was_met = self._was_met or is_met
+            self.task.set_done(is_met, was_done=self._was_met)
         self._tell_done()
 
     @Slot()
@@ -250,6 +255,7 @@ class LessonPanel(Panel):
         self._place.setText(self.lesson.title(current_language()))
         self._title.setText(words.title)
         self.footer.set_place(len(self.lesson.steps), self.index, self._seen)
+        self._show_next(self.lesson)
         self._is_asleep = self.is_away
         for widget in (self._away, self._set_up):
             widget.setVisible(self._is_asleep)
@@ -270,7 +276,7 @@ class LessonPanel(Panel):
         if words.claim:
             self.claim.set_step(step, words, self._live_scope())
         self.task.setVisible(bool(words.task))
-        self.task.set_task(words.task, self._scope)
+        self.task.set_task(words, self._scope)
         self._show_workspace(step)
 
     def _live_scope(self) -> Scope | None:
@@ -283,6 +289,14 @@ class LessonPanel(Panel):
         self._go.setVisible(title is not None)
         if title is not None:
             self._go.setText(_("Open in {workspace}").format(workspace=_(title)))
+
+    def _show_next(self, lesson: Lesson) -> None:
+        """Name the next lesson on the last step."""
+        id_ = _next_lesson(lesson) if self.index == len(lesson.steps) - 1 else ""
+        self._next.setVisible(bool(id_))
+        if id_:
+            title = shipped_lesson(id_).title(current_language())
+            self._next.setText(_("Next lesson: {title}").format(title=title))
 
     def _show_way_back(self) -> None:
         scene, now = self._scene, self.store.document
@@ -364,6 +378,11 @@ class LessonPanel(Panel):
             self.workspace_wanted.emit(self.step.scene.workspace)
 
     @Slot()
+    def _on_next(self) -> None:
+        if self.lesson is not None and (id_ := _next_lesson(self.lesson)):
+            self.lesson_wanted.emit(id_)
+
+    @Slot()
     def _on_cure(self) -> None:
         if self.step is not None:
             self.cure_wanted.emit(self.step.cured)
@@ -392,3 +411,9 @@ def _is_met(task: str, scope: Scope) -> bool:
         return holds(task, scope)
     except InputError:
         return False
+
+
+def _next_lesson(lesson: Lesson) -> str:
+    """The id of the shipped lesson after one; empty for the last, and for a file of the reader."""
+    after = dict(zip(LESSONS, LESSONS[1:], strict=False))
+    return after.get(lesson.id, "")

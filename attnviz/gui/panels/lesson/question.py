@@ -23,6 +23,8 @@ from attnviz.study.lessons.judging import answer_of, is_close
 from attnviz.study.lessons.lesson import Step, Words
 from attnviz.study.lessons.markup import markup
 
+_TEXT = 14
+
 
 class Claim(Card):
     """The card of a claim; `cure_wanted` asks for the setting in which the sentence holds."""
@@ -89,34 +91,41 @@ class Task(Card):
     def __init__(self) -> None:
         super().__init__("")
         says(self, N_("Try it"), id="lesson_task")
-        self._source = ""
+        self._words: Words | None = None
         self._scope: Scope | None = None
-        self.is_done = False
-        self._text = LinkedText("task_text", 14)
+        self.is_done = self._was_done = False
+        self._text = LinkedText("task_text", _TEXT)
         self._text.pointed.connect(self.pointed)
         self._text.chosen.connect(self.chosen)
         self._verdict = QLabel()
         self._verdict.setObjectName("task_verdict")
         self._verdict.setFont(ui_font(13))
-        self.body.addWidget(self._text)
-        self.body.addWidget(self._verdict)
+        self._reveal = LinkedText("task_reveal", _TEXT)
+        self._reveal.pointed.connect(self.pointed)
+        self._reveal.chosen.connect(self.chosen)
+        for part in (self._text, self._verdict, self._reveal):
+            self.body.addWidget(part)
 
-    def set_task(self, source: str, scope: Scope | None) -> None:
-        """Show a task with the numbers of its step."""
-        self._source, self._scope = source, scope
+    def set_task(self, words: Words, scope: Scope | None) -> None:
+        """Show the task of a step with its numbers."""
+        self._words, self._scope = words, scope
         self.retranslate()
 
-    def set_done(self, is_done: bool) -> None:
-        """Say whether the present numbers meet the condition."""
-        self.is_done = is_done
+    def set_done(self, is_done: bool, *, was_done: bool) -> None:
+        """Say whether the present numbers meet the condition; the text after it stays once they did."""
+        self.is_done, self._was_done = is_done, was_done
         self._show()
 
     def retranslate(self) -> None:
         """Update the texts to the active language."""
-        self._text.set_body(paragraphs([markup(self._source, self._scope)]))
+        task = "" if self._words is None else self._words.task
+        self._text.set_body(paragraphs([markup(task, self._scope)]))
         self._show()
 
     def _show(self) -> None:
+        reveal = self._words.reveal if self._words is not None and self._was_done else ""
+        self._reveal.setVisible(bool(reveal))
+        self._reveal.set_body(paragraphs([markup(reveal, self._scope)]) if reveal else "")
         set_tone("right" if self.is_done else "muted", self._verdict)
         self._verdict.setText(
             _("✓ Done: the live numbers confirm it")
@@ -125,11 +134,11 @@ class Task(Card):
         )
 
 
-_TEXT = 14
-
-
 class Question(Card):
-    """The card of a prediction; `revealed` tells that the reader has answered."""
+    """The card of a prediction; `revealed` tells that its answer is shown.
+
+    A wrong answer reveals nothing: the reader tries again, or has the answer shown.
+    """
 
     revealed = Signal()
     pointed = Signal(str)
@@ -142,6 +151,8 @@ class Question(Card):
         self._words: Words | None = None
         self._scope: Scope | None = None
         self._said: tuple[Tone, str] | None = None
+        self._is_wrong = False
+        """Whether the last answer was wrong, and the right one is not shown yet."""
         self.is_revealed = self.is_answered = False
         """Whether the answer is shown, and whether the reader gave one before."""
         self._text = LinkedText("question_text", _TEXT)
@@ -159,9 +170,12 @@ class Question(Card):
         self._verdict.setWordWrap(True)
         self._verdict.setFont(ui_font(_TEXT))
         tip = N_("Compare your answer with the live number (Enter)")
-        self.button = says(Button(), N_("Reveal"), id="reveal_button", tip=tip)
+        self.button = says(Button(), id="reveal_button", tip=tip)
         self.button.setProperty("primary", True)
         self.button.clicked.connect(self.reveal)
+        tip = N_("Show the answer and its arithmetic")
+        self.give_in = says(Button(), N_("Show the answer"), id="show_answer", tip=tip)
+        self.give_in.clicked.connect(self._on_given_in)
         self._reveal = LinkedText("reveal_text", _TEXT)
         set_tone("muted", self._tolerance)
         line = QHBoxLayout()
@@ -173,6 +187,7 @@ class Question(Card):
         self.body.addLayout(self._answers)
         self.body.addLayout(line)
         self.body.addWidget(self._verdict)
+        self.body.addWidget(self.give_in, 0, Qt.AlignmentFlag.AlignLeft)
         self.body.addWidget(self._reveal)
         for text in (self._text, self._reveal):
             text.pointed.connect(self.pointed)
@@ -183,7 +198,8 @@ class Question(Card):
         is_other = self._step is None or step.id != self._step.id or step != self._step
         self._step, self._words = step, words
         if is_other:
-            self._scope, self._said, self.is_revealed, self.is_answered = None, None, False, False
+            self._scope, self._said, self._is_wrong = None, None, False
+            self.is_revealed = self.is_answered = False
             self.entry.clear()
             self._forget_answers()
         self._make_answers(words.answers)
@@ -198,50 +214,62 @@ class Question(Card):
         """Update the texts to the active language."""
         if self._step is not None:
             within = f"{self._step.tolerance:g}"
-            text = _("within {tolerance}").format(tolerance=within) if self._step.tolerance else _("exactly")
+            text = (
+                _("± {tolerance} is right").format(tolerance=within) if self._step.tolerance else _("exactly")
+            )
             self._tolerance.setText(text)
         self._show()
 
     @Slot()
     def reveal(self) -> None:
-        """Compare the answer with the live number, and show the arithmetic."""
+        """Compare the answer with the live number; show the arithmetic unless the answer is wrong."""
         if self._step is None or self._scope is None:
             return
         try:
-            self._said = self._judged(self._step, self._scope)
+            is_right = self._is_right(self._step, self._scope)
         except InputError as error:
             self._said = ("error", error.message.text())
+            self._show()
+            return
+        self.is_answered = self.is_answered or is_right is not None
+        if is_right is False and not self.is_revealed:
+            self._said, self._is_wrong = ("error", _("Not quite.")), True
+            self._show()
+            if not self._step.choose:
+                self.entry.setFocus(Qt.FocusReason.OtherFocusReason)
+                self.entry.selectAll()  # the next number takes its place
         else:
-            self.is_revealed = True
-            self.is_answered = self.is_answered or self._has_answer
-            self.revealed.emit()
+            self._tell(self._step, self._scope, is_right)
+
+    @Slot()
+    def _on_given_in(self) -> None:
+        if self._step is not None and self._scope is not None:
+            self._tell(self._step, self._scope, None)
+
+    def _tell(self, step: Step, scope: Scope, is_right: bool | None) -> None:
+        """Show the answer with a verdict on the reader's; None without one."""
+        told = self._right_answer(step, scope) if step.choose else _value(step, scope)
+        tone, sentence = (_CHOSEN if step.choose else _TYPED)[is_right]
+        self._said = tone, _(sentence).format(answer=told, value=told)
+        self.is_revealed, self._is_wrong = True, False
+        self.revealed.emit()
         self._show()
 
-    @property
-    def _has_answer(self) -> bool:
-        """True if the reader has chosen or typed something."""
-        return self._group.checkedId() != -1 or bool(self.entry.text().strip())
+    def _is_right(self, step: Step, scope: Scope) -> bool | None:
+        """True if the answer is that of the live numbers; None without one.
 
-    def _judged(self, step: Step, scope: Scope) -> tuple[Tone, str]:
-        """The verdict with its tone; without an answer, the value alone: nobody was wrong."""
+        Raises `InputError` for one that is no number.
+        """
         if step.choose:
-            return self._judged_choice(step, scope)
-        value = value_of(step.predict, scope)
-        said, right = self.entry.text(), f"{value:,.0f}" if value.is_integer() else number(value, 3)
+            chosen = self._group.checkedId()
+            return None if chosen == -1 else chosen == _right_choice(step, scope)
+        said = self.entry.text()
         if not said.strip():
-            return "", _("It is {value}.").format(value=right)
-        if is_close(answer_of(said), value, step.tolerance):
-            return "right", _("Right: it is {value}.").format(value=right)
-        return "error", _("Not quite: it is {value}.").format(value=right)
+            return None
+        return is_close(answer_of(said), value_of(step.predict, scope), step.tolerance)
 
-    def _judged_choice(self, step: Step, scope: Scope) -> tuple[Tone, str]:
-        right = next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)
-        if self._group.checkedId() == right:
-            return "right", _("Right.")
-        answer = self._group.button(right).text()
-        if self._group.checkedId() == -1:
-            return "", _("The answer is: {answer}.").format(answer=answer)
-        return "error", _("The answer is another: {answer}.").format(answer=answer)
+    def _right_answer(self, step: Step, scope: Scope) -> str:
+        return self._group.button(_right_choice(step, scope)).text()
 
     def _make_answers(self, answers: tuple[str, ...]) -> None:
         self.entry.setVisible(not answers)
@@ -271,6 +299,8 @@ class Question(Card):
         for button, answer in zip(self._group.buttons(), words.answers, strict=False):
             button.setText(_bare(markup(answer, self._scope)))
         has_said = self._said is not None
+        self.button.setText(_("Try again") if self._is_wrong else _("Reveal"))
+        self.give_in.setVisible(self._is_wrong)
         self._verdict.setVisible(has_said)
         if self._said is not None:
             tone, text = self._said
@@ -289,3 +319,28 @@ class Question(Card):
 def _bare(text: str) -> str:
     """Markup as plain text, for a button."""
     return QTextDocumentFragment.fromHtml(text).toPlainText().replace("&", "&&")
+
+
+_TYPED: dict[bool | None, tuple[Tone, str]] = {
+    True: ("right", N_("Right: it is {value}.")),
+    False: ("error", N_("Not quite: it is {value}.")),
+    None: ("", N_("It is {value}.")),
+}
+"""The tone and the sentence of a verdict on a number; None: nobody was wrong."""
+_CHOSEN: dict[bool | None, tuple[Tone, str]] = {
+    True: ("right", N_("Right.")),
+    False: ("error", N_("The answer is another: {answer}.")),
+    None: ("", N_("The answer is: {answer}.")),
+}
+"""Those of a verdict on a choice."""
+
+
+def _value(step: Step, scope: Scope) -> str:
+    """The predicted value as it is shown."""
+    value = value_of(step.predict, scope)
+    return f"{value:,.0f}" if value.is_integer() else number(value, 3)
+
+
+def _right_choice(step: Step, scope: Scope) -> int:
+    """The place of the answer whose condition holds."""
+    return next((i for i, condition in enumerate(step.choose) if holds(condition, scope)), -1)
