@@ -44,7 +44,7 @@ class Player:
     follows: bool = True
     """Whether the panels show the tokens up to the step."""
     visits: int = 0
-    """How often a step was asked for: after an edit, the same one again shows its tokens, too."""
+    """Number of steps that were wanted: after an edit, the same one again shows its tokens, too."""
     viewers: frozenset[str] = frozenset()
     """Names of the panels in sight that show the decoding; without one, nothing is decoded."""
     measurers: frozenset[str] = frozenset()

@@ -50,7 +50,7 @@ class GlanceSeen:
     def of(cls, store: Store, *, at_step: bool) -> GlanceSeen:
         """The present state; the store has a run.
 
-        `at_step`: the word of the player's step asks, if there is one, as in the panels beside it.
+        `at_step`: the word of the player's step asks where the panels show steps, as in those beside it.
         """
         assert store.shown_trace is not None
         decoded = store.player.decoded
