@@ -72,7 +72,7 @@ class ArcsContent:
     `chosen` is (attention, head); `is_first_off`: the weight of the first key is neither coloured nor in
     proportion to the others. `layer` names the present layer if `rows` are those of it alone.
     `weights` (heads, keys) stand in the place of those of the lines; `following` is the word that comes next,
-    for which there is room wherever the text `goes_on`.
+    whose room is kept wherever the text `goes_on`.
     """
 
     lines: WordLines

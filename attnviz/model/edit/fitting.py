@@ -73,7 +73,7 @@ def _of_kv_heads(site: Site, heads: Heads) -> Projections:
     """The projections with explicit keys and values of as many heads as `heads` has, if one count divides the
     other.
 
-    More heads repeat those that there are, which changes no number of the result; fewer are the means of the
+    More heads repeat the present ones, which changes no number of the result; fewer are the means of the
     heads that they replace (Ainslie et al. 2023, GQA).
     """
     projections, old, new = site.projections, site.heads.n_kv_heads, heads.n_kv_heads
