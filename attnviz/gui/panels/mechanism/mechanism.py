@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import FieldError, message_of
-from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
@@ -26,6 +25,7 @@ from attnviz.gui.panels.mechanism.memory import MemorySection
 from attnviz.gui.panels.mechanism.position import PositionSection
 from attnviz.gui.panels.mechanism.projections import ProjectionsSection
 from attnviz.gui.panels.mechanism.score import ScoreSection
+from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.terms import answering
 from attnviz.gui.panels.mechanism.weighting import WeightsSection
@@ -34,12 +34,10 @@ from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
-from attnviz.gui.widgets.control import MOUSE_ONLY, active_theme
 from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.gui.widgets.window_keys import LineEdit
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import why_not_alike
@@ -85,100 +83,6 @@ class Folding:
         current, *pinned = text.split()
         names = frozenset(known)
         return cls(current if current in names else "", frozenset(pinned) & names)
-
-
-KEYS = "Ctrl F"
-_LEFT = 28
-_LENS = 5.0
-
-
-class SearchLine(LineEdit):
-    """A line of text with a lens and its shortcut; Esc empties it, Enter goes to the first hit."""
-
-    left = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = active_theme()
-        name = N_("Find a setting")
-        says(self, id="mechanism_search", name=name, placeholder=name)
-        self.setProperty(MOUSE_ONLY, True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setClearButtonEnabled(True)
-        self.setTextMargins(_LEFT - GRID, 0, 0, 0)
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(120, 28)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(80, 28)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter keeps the result and leaves the line; Esc empties the line, then leaves it."""
-        key = event.key()
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (key == Qt.Key.Key_Escape and not self.text()):
-            self.left.emit()
-        elif key == Qt.Key.Key_Escape:
-            self.clear()
-        else:
-            super().keyPressEvent(event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        theme, middle = self._theme, self.height() / 2
-        painter.setPen(QPen(QColor(theme.muted), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-        painter.drawEllipse(QRectF(10, middle - 6, 2 * _LENS, 2 * _LENS))
-        painter.drawLine(QPointF(18.5, middle + 2.5), QPointF(22, middle + 6))
-        if not self.text() and not self.hasFocus() and self.width() > 160:
-            self._paint_keys(painter)
-
-    def _paint_keys(self, painter: QPainter) -> None:
-        font = number_font(TEXT_PX - 2)
-        width = QFontMetricsF(font).horizontalAdvance(KEYS) + GRID
-        badge = QRectF(self.width() - width - 6.5, 5.5, width, self.height() - 11)
-        painter.setFont(font)
-        painter.setPen(QColor(self._theme.line))
-        painter.setBrush(QColor(self._theme.panel))
-        painter.drawRoundedRect(badge, RADIUS - 3, RADIUS - 3)
-        painter.setPen(QColor(self._theme.muted))
-        painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, KEYS)
-
-
-class Found(QWidget):
-    """Lies over a control and tints it: the search found it."""
-
-    def __init__(self, control: QWidget) -> None:
-        super().__init__(control)
-        self.setObjectName("found")
-        self.control = control
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        control.installEventFilter(self)
-        self._cover(control)
-        self.show()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
-            self._cover(watched)
-        return super().eventFilter(watched, event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        tint = QColor(active_theme().accent)
-        painter.setPen(QPen(tint, 1))
-        tint.setAlpha(28)
-        painter.setBrush(tint)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS - 2, RADIUS - 2)
-
-    def _cover(self, control: QWidget) -> None:
-        self.setGeometry(control.rect())
-        self.raise_()
 
 
 SECTIONS: tuple[type[Section], ...] = (

@@ -19,7 +19,8 @@ from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
 from attnviz.gui.palette.palette import Palette
 from attnviz.gui.panels.mechanism.families import FamilyTile
-from attnviz.gui.panels.mechanism.mechanism import SECTIONS, Folding, Found, MechanismPanel, SearchLine
+from attnviz.gui.panels.mechanism.mechanism import SECTIONS, Folding, MechanismPanel
+from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import HEIGHT, SectionHeader
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
