@@ -117,6 +117,11 @@ class Store(QObject):
         return self._chapters.present.path
 
     @property
+    def as_described(self) -> Document:
+        """The document as it was when it got its caption."""
+        return self._chapters.present.as_described
+
+    @property
     def experiment(self) -> Experiment:
         return self.document.experiment
 

@@ -49,6 +49,24 @@ class Anchor:
                 return end
         return None
 
+    def live_in(self, tokens: Sequence[str], written: Sequence[str]) -> int | None:
+        """Position of the token named in the text `written`; None if `tokens` lack it there."""
+        now = self.position_in(tokens)
+        if now is None or self.position is None or now >= len(written):
+            return now
+        return now if tokens[now] == written[now] else None
+
+    def has_lost(self, tokens: Sequence[str], written: Sequence[str], typed: Sequence[str] = ()) -> bool:
+        """True if the anchor names a token of the text `written` that `tokens` no longer have.
+
+        A word that the caption itself offers to type, one of `typed`, may stand in its place.
+        """
+        before = self.position_in(written)
+        if before is None or self.live_in(tokens, written) is not None:
+            return False
+        there = tokens[before].strip(_SPACES) if before < len(tokens) else ""
+        return not there or not any(word.startswith(there) for word in typed)
+
     def _end_of_word(self, tokens: Sequence[str], start: int) -> int | None:
         """Position of the last token of the word, if it begins at `start`."""
         read = ""

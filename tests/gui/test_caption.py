@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from desk import WAIT_MS, Desk, MakeDesk
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QWidget
 
@@ -17,9 +18,11 @@ from attnviz.gui.forms.sentence import Pill, SentenceNumber
 from attnviz.gui.widgets.caption import LINE, CaptionEditor, CaptionText
 from attnviz.i18n import _, set_language
 from attnviz.model.captions import pieces, plain_caption
+from attnviz.model.edit.edits import set_tokens
 from attnviz.model.edit.paths import putting
 from attnviz.model.io.files import dumps, loads
 from attnviz.model.spec.view import Cell
+from attnviz.model.text import likely_splitting, split_text
 
 
 def caption(desk: Desk) -> CaptionText:
@@ -31,6 +34,14 @@ def at_word(desk: Desk, word: str) -> QPoint:
     text = caption(desk)
     link = next(i for i, piece in enumerate(pieces(desk.store.document.caption)) if piece.text == word)
     return text.link_rects(link)[0].center().toPoint()
+
+
+def ink_of(text: CaptionText) -> QColor:
+    """The colour of the first word, where it is painted most strongly."""
+    image = text.grab(QRect(0, 0, 40, LINE)).toImage()
+    colors = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
+    ground = image.pixelColor(image.width() - 1, 0)
+    return max(colors, key=lambda color: abs(color.lightness() - ground.lightness()))
 
 
 @pytest.fixture
@@ -78,6 +89,45 @@ def test_a_word_whose_token_is_gone_is_plain_until_it_comes_back(story: Desk) ->
     assert caption(story).link_at(QPointF(where)) < 0
     story.store.undo()
     assert caption(story).link_at(QPointF(where)) >= 0
+
+
+NOTE = "On the text before its edit · "
+
+
+@pytest.mark.parametrize(
+    ("preset", "word", "text"),
+    [
+        ("stories-name", "Lily", "Anna gave Ben a book and she"),
+        ("stories-name-zh", "佳佳", "小红和小明去公园，她"),
+    ],
+)
+def test_a_caption_of_another_text_says_so_and_its_links_come_back_with_undo(
+    make_desk: MakeDesk, preset: str, word: str, text: str
+) -> None:
+    desk = make_desk(load_preset(preset))
+    words, where = caption(desk).accessibleName(), QPointF(at_word(desk, word))
+    desk.store.edit(lambda e: set_tokens(e, split_text(e, text, likely_splitting(e), keeps_ends=True)))
+    assert caption(desk).accessibleName() == NOTE + words
+    links = [i for i, piece in enumerate(pieces(desk.store.document.caption), 1) if piece.text == word]
+    for rect in caption(desk).link_rects(links[0]):
+        assert caption(desk).link_at(rect.center()) < 0
+    locked = desk.store.document.view.locked
+    desk.click(caption(desk), caption(desk).link_rects(links[0])[0].center().toPoint())
+    assert desk.store.document.view.locked == locked
+    assert ink_of(caption(desk)) == QColor(desk.theme.muted)
+    desk.store.undo()
+    assert caption(desk).accessibleName() == words and caption(desk).link_at(where) >= 0
+    assert ink_of(caption(desk)) == QColor(desk.theme.ink)
+    desk.store.redo()
+    desk.store.describe(desk.store.document.caption + "!")  # written for the text that stands there now
+    assert caption(desk).accessibleName() == words + "!"
+
+
+def test_a_word_typed_by_the_captions_own_pill_is_no_other_text(story: Desk) -> None:
+    words = caption(story).accessibleName()
+    story.click(spoken(story, "he"))
+    assert "she" not in story.store.experiment.tokens[-1]
+    assert caption(story).accessibleName() == words
 
 
 def test_it_is_dismissed_and_comes_back_and_stays_so(story: Desk, make_desk: MakeDesk) -> None:

@@ -60,6 +60,39 @@ def test_of_equal_tokens_the_query_is_the_last_and_the_key_the_first() -> None:
     assert Anchor("key", "cat").position_in(cats) == 0
 
 
+ZH = tuple("佳佳看大伟她")
+CHANGED = (
+    (Anchor("key", "佳佳", 0), "佳佳看大伟他", 0, False),
+    (Anchor("key", "佳佳", 0), "小明看大伟她", None, True),
+    (Anchor("key", "大伟", 3), "佳看大伟她", None, True),
+    (Anchor("key", "大伟", 3), "佳佳", None, True),
+    (Anchor("query", "她"), "小佳佳看大伟她", 6, False),
+    (Anchor("query", "她"), "佳佳看大伟他", None, True),
+    (
+        Anchor("query", "它"),
+        "佳佳看大伟它",
+        5,
+        False,
+    ),  # a word that comes is found, one that never was is not lost
+    (Anchor("query", "谁"), "佳佳看大伟它", None, False),
+)
+
+
+@pytest.mark.parametrize(("anchor", "text", "position", "is_lost"), CHANGED)
+def test_a_link_lives_while_its_token_stands_where_it_points(
+    anchor: Anchor, text: str, position: int | None, *, is_lost: bool
+) -> None:
+    assert anchor.live_in(tuple(text), ZH) == position
+    assert anchor.has_lost(tuple(text), ZH) == is_lost
+
+
+def test_a_word_that_the_caption_offers_to_type_is_no_loss() -> None:
+    she = Anchor("query", "她")
+    assert not she.has_lost(tuple("佳佳看大伟他"), ZH, ("他",))
+    assert she.has_lost(tuple("佳佳看大伟它"), ZH, ("他",))
+    assert she.has_lost(tuple("佳佳"), ZH, ("他",))
+
+
 @pytest.mark.parametrize("part", ["[", "[a", "[[", "[a]", "]", "\\", "[a][", "(key"])
 def test_a_long_hostile_caption_is_read_in_time_that_grows_with_its_length(part: str) -> None:
     assert len(plain_caption(part * 50_000)) > 0

@@ -248,6 +248,7 @@ class Chooser(Overlay):
             workspaces.close(id_)
         else:
             workspaces.choose_here(id_)
+            self.raise_()  # the panel that was shown came to the front
         self._mark()
 
     def _go(self) -> None:

@@ -331,7 +331,7 @@ def _controls(surface: Surface, section: Section) -> Iterator[Entry]:
 
 
 def _bring(surface: Surface, control: QWidget) -> None:
-    surface.workspaces.choose("mechanism")
+    surface.workspaces.choose_here("mechanism")
     _panel_of_settings(surface).bring(control)
 
 

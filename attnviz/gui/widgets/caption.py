@@ -71,12 +71,15 @@ class CaptionText(Control):
         self._phrases: tuple[Phrase, ...] = ()
         self._controls: dict[int, QWidget] = {}
         """The widgets of the phrases that are controls."""
-        self._pointed = -1
+        self._pointed, self._is_past = -1, False
         self._lines: list[tuple[int, QTextLayout]] = []
         """Position of the first character of each line in the whole text, and the line."""
 
-    def set_phrases(self, phrases: tuple[Phrase, ...]) -> None:
-        """Show a text."""
+    def set_phrases(self, phrases: tuple[Phrase, ...], *, is_past: bool = False) -> None:
+        """Show a text, muted if it speaks of a past state."""
+        if is_past != self._is_past:
+            self._is_past = is_past
+            self.update()
         if phrases != self._phrases:
             old, self._phrases = self._phrases, phrases
             self._point(-1)
@@ -214,7 +217,7 @@ class CaptionText(Control):
             wash.setAlphaF(_WASH)
             for rect in self.link_rects(self._pointed):
                 painter.fillRect(rect.adjusted(-1, 2, 1, -2), wash)
-        painter.setPen(QColor(self._theme.ink))
+        painter.setPen(QColor(self._theme.muted if self._is_past else self._theme.ink))
         top = (self.line - self.fontMetrics().height()) / 2
         for index, (_start, layout) in enumerate(self._lines):
             layout.draw(painter, QPointF(0.0, index * self.line + top))
@@ -388,10 +391,10 @@ class Caption(QWidget):
         self._editor.finished.connect(self._on_finished)
         self._editor.cancelled.connect(self._on_cancelled)
 
-    def set_caption(self, phrases: tuple[Phrase, ...], source: str) -> None:
-        """Show a caption; `source` is edited in its place."""
+    def set_caption(self, phrases: tuple[Phrase, ...], source: str, *, is_past: bool) -> None:
+        """Show a caption, muted if it speaks of a past text; `source` is edited in its place."""
         self._source = source
-        self.text.set_phrases(phrases)
+        self.text.set_phrases(phrases, is_past=is_past)
 
     @Slot()
     def _on_edit_wanted(self) -> None:

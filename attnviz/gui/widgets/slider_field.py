@@ -34,6 +34,9 @@ _KEYS = frozenset(
 class Track(Availability, QSlider):
     """A slider that goes where it is pressed and is painted in the window's own manner."""
 
+    reset_wanted = Signal()
+    """A double-click asks for the default."""
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
         self.theme = active_theme()
@@ -55,6 +58,10 @@ class Track(Availability, QSlider):
         if event.button() == Qt.MouseButton.LeftButton:
             self.setSliderDown(True)
             self.setSliderPosition(self._tick_at(event.position()))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.reset_wanted.emit()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self.isSliderDown():
@@ -102,7 +109,7 @@ class SliderField(Control):
     """Label, slider and number for one value; `changed` carries a float, or an int with `integer`.
 
     The slider spans `minimum` to `maximum`; typing may reach `lowest` and `highest`, if these are set. A
-    double-click on the label resets to `default`.
+    double-click on the label or the slider resets to `default`.
     """
 
     changed = Signal(object)
@@ -157,6 +164,7 @@ class SliderField(Control):
         self.track.sliderPressed.connect(self.gesture.begin)
         self.track.sliderReleased.connect(self.gesture.end)
         self.track.valueChanged.connect(self._on_track)
+        self.track.reset_wanted.connect(self.reset)
         self.number.changed.connect(self._on_number)
         self.number.rejected.connect(self.rejected)
         self.number.gesture_started.connect(self.gesture.begin)

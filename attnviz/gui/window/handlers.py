@@ -221,7 +221,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_find_setting(self) -> None:
-        self._workspaces.show_panel("mechanism")
+        self._workspaces.choose_here("mechanism")
         self._surface.panels["mechanism"].focus_search()  # type: ignore[attr-defined]
 
     @Slot()

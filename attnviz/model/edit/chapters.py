@@ -54,6 +54,14 @@ class Chapter:
         return self.history.present
 
     @property
+    def as_described(self) -> Document:
+        """The document as it was when it got its caption: opened, or described later."""
+        entries, first = self.history.entries, self.history.index
+        while first and entries[first - 1].caption == self.document.caption:
+            first -= 1
+        return entries[first]
+
+    @property
     def is_modified(self) -> bool:
         """True if the document differs from its file, or from the opened one, and is not a lesson's."""
         if self.is_exercise:

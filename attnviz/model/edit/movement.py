@@ -83,10 +83,12 @@ def removed_with_tokens(before: Experiment, after: Experiment) -> Message | None
     n_references = max(0, len(before.references) - len(after.references))
     if n_edits and n_references:
         return Message(
-            "Removed with their tokens: {n} numbers by hand and {m} references", n=n_edits, m=n_references
+            "Removed with their tokens: {n} numbers by hand and {m} links from pronouns to names",
+            n=n_edits,
+            m=n_references,
         )
     if n_references:
-        return Message("References removed with their words: {n}", n=n_references)
+        return Message("Links from pronouns to names, removed with their words: {n}", n=n_references)
     return Message("Numbers by hand removed with their tokens: {n}", n=n_edits) if n_edits else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from desk import Desk
+from desk import WAIT_MS, Desk
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QScrollArea, QToolButton
@@ -82,6 +82,21 @@ def test_a_panel_is_found_by_words_and_enter_goes_there(desk: Desk, words: str, 
     assert not chooser.isVisible() and dock.is_in_sight and dock.front == wanted
     assert desk.window.panels[wanted].is_seen and desk.window.current.id == wanted
     assert desk.window.workspaces.present.id == "explore"
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 640)], ids=str)
+def test_a_panel_that_a_click_shows_stays_behind_the_chooser(desk: Desk, size: tuple[int, int]) -> None:
+    desk.window.workspaces.set_opening(True)
+    desk.go("generate")
+    desk.window.resize(*size)
+    chooser = opened(desk)
+    desk.click(line(desk, "tokens"))
+    desk.qtbot.waitUntil(lambda: desk.window.docks["tokens"].is_in_sight, timeout=WAIT_MS)
+    desk.qtbot.wait(50)
+    card = chooser.geometry().adjusted(20, 20, -20, -20)
+    for at in (card.topLeft(), card.topRight(), card.bottomRight(), card.center()):
+        under = desk.window.childAt(at)
+        assert under is chooser or chooser.isAncestorOf(under)
 
 
 def test_arrows_mark_another_line_and_escape_closes(desk: Desk) -> None:

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
 
 import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
-from attnviz.gui.panels.mechanism.mechanism import SearchLine
+from attnviz.gui.panels.mechanism.search import SearchLine
 from attnviz.gui.widgets.caption import CaptionEditor
 from attnviz.gui.widgets.document_line import DocumentLine
 from attnviz.gui.widgets.document_text import DocumentText

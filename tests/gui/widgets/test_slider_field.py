@@ -137,3 +137,12 @@ def test_what_is_told_again_writes_nothing(qtbot: QtBot) -> None:
     field.set_unavailable(None)
     written.stop()
     assert (field.value(), field.track.value(), field.isEnabled()) == (0.75, 750, True)
+
+
+def test_a_double_click_on_the_slider_resets(qtbot: QtBot) -> None:
+    field, _log = make(qtbot, 2.0, 0.05, 20.0, default=1.0, logarithmic=True)
+    place = QPoint(round(field.track.width() * 0.497), field.track.height() // 2)
+    QTest.mouseClick(field.track, Qt.MouseButton.LeftButton, pos=place)
+    assert field.value() != 1.0
+    QTest.mouseDClick(field.track, Qt.MouseButton.LeftButton, pos=place)
+    assert field.value() == 1.0 and not field.track.isSliderDown()

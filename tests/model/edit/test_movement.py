@@ -113,14 +113,14 @@ def test_a_reference_stays_with_its_words(change: Change, wanted: tuple[tuple[in
     notice = removed_with_tokens(REFERRING, made)
     n_gone = max(0, 2 - len(wanted)) if made.tokens != REFERRING.tokens else 0
     assert (None if notice is None else str(notice)) == (
-        f"References removed with their words: {n_gone}" if n_gone else None
+        f"Links from pronouns to names, removed with their words: {n_gone}" if n_gone else None
     )
 
 
 def test_one_notice_names_edits_and_references() -> None:
     before = replace(EDITED, references=((4, 1), (4, 2)))
     notice = removed_with_tokens(before, set_tokens(before, ("x", "y")))
-    assert str(notice) == "Removed with their tokens: 2 numbers by hand and 2 references"
+    assert str(notice) == "Removed with their tokens: 2 numbers by hand and 2 links from pronouns to names"
 
 
 def test_an_edit_past_the_end_keeps_its_distance() -> None:

@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import FieldError, message_of
-from attnviz.gui.forms.rows import Note
-from attnviz.gui.look.fonts import number_font
-from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX, Theme
+from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
@@ -26,6 +25,7 @@ from attnviz.gui.panels.mechanism.memory import MemorySection
 from attnviz.gui.panels.mechanism.position import PositionSection
 from attnviz.gui.panels.mechanism.projections import ProjectionsSection
 from attnviz.gui.panels.mechanism.score import ScoreSection
+from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import Section
 from attnviz.gui.panels.mechanism.terms import answering
 from attnviz.gui.panels.mechanism.weighting import WeightsSection
@@ -33,12 +33,17 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.pointer import Pointer
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.control import MOUSE_ONLY, active_theme
+from attnviz.gui.widgets.boxes import in_row
+from attnviz.gui.widgets.elided_label import WholeLabel
 from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
-from attnviz.gui.widgets.window_keys import LineEdit
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
+from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.errors.titles import in_words
+from attnviz.model.sites.sites import site_names
+from attnviz.model.sites.titles import layer_label, site_label
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell
 from attnviz.model.trace import Trace
@@ -80,100 +85,6 @@ class Folding:
         return cls(current if current in names else "", frozenset(pinned) & names)
 
 
-KEYS = "Ctrl F"
-_LEFT = 28
-_LENS = 5.0
-
-
-class SearchLine(LineEdit):
-    """A line of text with a lens and its shortcut; Esc empties it, Enter leaves it."""
-
-    left = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._theme = active_theme()
-        name = N_("Find a setting")
-        says(self, id="mechanism_search", name=name, placeholder=name)
-        self.setProperty(MOUSE_ONLY, True)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setClearButtonEnabled(True)
-        self.setTextMargins(_LEFT - GRID, 0, 0, 0)
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(120, 28)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(80, 28)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter keeps the result and leaves the line; Esc empties the line, then leaves it."""
-        key = event.key()
-        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) or (key == Qt.Key.Key_Escape and not self.text()):
-            self.left.emit()
-        elif key == Qt.Key.Key_Escape:
-            self.clear()
-        else:
-            super().keyPressEvent(event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        theme, middle = self._theme, self.height() / 2
-        painter.setPen(QPen(QColor(theme.muted), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-        painter.drawEllipse(QRectF(10, middle - 6, 2 * _LENS, 2 * _LENS))
-        painter.drawLine(QPointF(18.5, middle + 2.5), QPointF(22, middle + 6))
-        if not self.text() and not self.hasFocus() and self.width() > 160:
-            self._paint_keys(painter)
-
-    def _paint_keys(self, painter: QPainter) -> None:
-        font = number_font(TEXT_PX - 2)
-        width = QFontMetricsF(font).horizontalAdvance(KEYS) + GRID
-        badge = QRectF(self.width() - width - 6.5, 5.5, width, self.height() - 11)
-        painter.setFont(font)
-        painter.setPen(QColor(self._theme.line))
-        painter.setBrush(QColor(self._theme.panel))
-        painter.drawRoundedRect(badge, RADIUS - 3, RADIUS - 3)
-        painter.setPen(QColor(self._theme.muted))
-        painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, KEYS)
-
-
-class Found(QWidget):
-    """Lies over a control and tints it: the search found it."""
-
-    def __init__(self, control: QWidget) -> None:
-        super().__init__(control)
-        self.setObjectName("found")
-        self.control = control
-        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
-        control.installEventFilter(self)
-        self._cover(control)
-        self.show()
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
-            self._cover(watched)
-        return super().eventFilter(watched, event)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        tint = QColor(active_theme().accent)
-        painter.setPen(QPen(tint, 1))
-        tint.setAlpha(28)
-        painter.setBrush(tint)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS - 2, RADIUS - 2)
-
-    def _cover(self, control: QWidget) -> None:
-        self.setGeometry(control.rect())
-        self.raise_()
-
-
 SECTIONS: tuple[type[Section], ...] = (
     HeadsSection,
     ScoreSection,
@@ -190,6 +101,8 @@ SECTIONS: tuple[type[Section], ...] = (
 FIRST_OPEN = "mask"
 
 WIDTH, NARROWEST = 248, 232
+_SETTLED_MS = 60
+"""Time after which sections that were opened have their places."""
 PADDING = 12
 
 
@@ -213,15 +126,30 @@ class MechanismPanel(Panel):
         self.search = SearchLine()
         self.search.textChanged.connect(self._on_search)
         self.search.left.connect(self._on_search_left)
-        self._count = Note("mechanism_found")
+        self._count, self._place = WholeLabel(), WholeLabel()
+        self._count.setObjectName("mechanism_found")
+        self._place.setObjectName("mechanism_place")
+        set_tone("muted", self._count, self._place)
         self._count.hide()
+        self._alike = says(
+            Toggle(""),
+            N_("Edit all"),
+            id="mechanism_alike_toggle",
+            name=N_("Edit all layers"),
+            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
+        )
+        self._alike.changed.connect(store.set_edits_alike)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(1, PADDING, 1, 1)
         outer.setSpacing(GRID // 2)
         top = QVBoxLayout()
         top.setContentsMargins(PADDING, 0, PADDING, GRID // 2)
         top.addWidget(self.search)
-        top.addWidget(self._count)
+        line = in_row(None, spacing=GRID)
+        line.addWidget(self._count, 1)
+        line.addWidget(self._place)
+        line.addWidget(self._alike)
+        top.addLayout(line)
         outer.addLayout(top)
         outer.addWidget(self._scroll)
         self._arrange()
@@ -275,8 +203,7 @@ class MechanismPanel(Panel):
         if not section.is_open:
             self._fold_to(self._folding.choose(section.id))
         self._scroll.reveal(control)
-        first = next((one for one in (control, *control.findChildren(QWidget)) if _takes_focus(one)), control)
-        first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        _focus(control)
 
     def _show_folds(self) -> None:
         opened = self._folding.opened if self._found is None else self._found
@@ -320,7 +247,9 @@ class MechanismPanel(Panel):
         self._found = self._sections_found() if words else None
         self._count.setVisible(bool(words))
         self._say_count()
+        self._show_place(self.store.document)
         self._show_folds()
+        self._reveal_found()
 
     def _sections_found(self) -> frozenset[str]:
         """The sections with controls that were found; those of controls not in use only if no other is."""
@@ -337,7 +266,7 @@ class MechanismPanel(Panel):
         parts = [ngettext("{n} setting", "{n} settings", shown).format(n=shown)]
         if hidden:
             parts.append(_("{n} not in use").format(n=hidden))
-        self._count.setText(" · ".join(parts) if self._found else _("No setting has these words."))
+        self._count.set_line(" · ".join(parts) if self._found else _("No setting has these words."))
 
     def _found_controls(self) -> list[QWidget]:
         """The controls that were found and apply to the present document."""
@@ -349,13 +278,21 @@ class MechanismPanel(Panel):
             if any(content.isAncestorOf(control) and control.isVisibleTo(content) for content in contents)
         ]
 
+    def _reveal_found(self) -> QWidget | None:
+        """Scroll to the first control that was found, else to the first header, and return it."""
+        headers = [section.header for section in self.sections if section.header.is_found()]
+        found = next(iter((*self._found_controls(), *headers)), None)
+        if found is not None:
+            self._scroll.reveal(found)
+        return found
+
     @Slot()
     def _on_search_left(self) -> None:
         """The focus goes to the first control that was found."""
-        controls = self._found_controls()
-        if controls:
-            self._scroll.reveal(controls[0])
+        found = self._reveal_found()
         self.search.clearFocus()
+        if found is not None:
+            _focus(found)
 
     # --- errors
 
@@ -429,7 +366,23 @@ class MechanismPanel(Panel):
                 section.on_document(old, new)
             elif old.view != new.view:
                 section.on_view(new)
+        if old is None or not is_same:
+            self._show_place(new)
         self._say_count()
+
+    def _show_place(self, document: Document) -> None:
+        """Name the layer that is edited, where the document has several, and the switch for all of them.
+
+        Beside the count of a search the name is short.
+        """
+        experiment, site, is_alike = document.experiment, document.site, self.store.pointer.edits_alike
+        label = (site_label if self._found is None else layer_label)(experiment, site)
+        has_several = len(site_names(experiment)) > 1
+        self._place.setVisible(has_several)
+        self._place.set_line(_("all layers") if is_alike else label)
+        self._alike.setVisible(has_several)
+        self._alike.set_value(is_alike)
+        self._alike.set_unavailable(why_not_alike(experiment, site) or None)
 
     def on_trace(self, trace: Trace) -> None:
         for section in self._complete():
@@ -462,6 +415,12 @@ class MechanismPanel(Panel):
         painter.drawRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), RADIUS, RADIUS)
 
 
+def _focus(control: QWidget) -> None:
+    """Give the focus to a control, or to its first part that takes it."""
+    first = next((one for one in (control, *control.findChildren(QWidget)) if _takes_focus(one)), control)
+    first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+
 def _takes_focus(widget: QWidget) -> bool:
     return widget.focusPolicy() != Qt.FocusPolicy.NoFocus and widget.isEnabled()
 
@@ -479,6 +438,13 @@ class _MarginScroll(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setWidget(content)
+        self._wanted: QWidget | None = None
+        """The widget to scroll to once it has its place."""
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(_SETTLED_MS)
+        self._later.timeout.connect(self._end_reveal)
+        self.verticalScrollBar().rangeChanged.connect(self._reveal)
         self.viewport().setAutoFillBackground(False)
         content.setAutoFillBackground(False)
         self.verticalScrollBar().installEventFilter(self)
@@ -497,4 +463,20 @@ class _MarginScroll(QScrollArea):
         layout = self.content.layout()
         if layout is not None:
             layout.activate()
-        self.ensureWidgetVisible(widget, 0, GRID)
+        self._wanted = widget
+        self._reveal()
+        self._later.start()  # sections that open take their heights with the next events
+
+    @Slot()
+    def _reveal(self) -> None:
+        if self._wanted is not None and isValid(self._wanted):
+            self.ensureWidgetVisible(self._wanted, 0, GRID)
+
+    @Slot()
+    def _end_reveal(self) -> None:
+        self._reveal()
+        self._wanted = None
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._reveal()

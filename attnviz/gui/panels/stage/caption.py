@@ -17,8 +17,10 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.caption import Caption, Phrase
 from attnviz.gui.widgets.control import MOUSE_ONLY
 from attnviz.i18n import _
-from attnviz.model.captions import Anchor, pieces
+from attnviz.model.captions import Axis, pieces
+from attnviz.model.controls import Typing
 from attnviz.model.io.titles import translated
+from attnviz.model.sites.sites import at, site_names
 from attnviz.model.sites.stages import raw_map_of, score_stages
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.view import Cell, query_head, shown_head
@@ -65,20 +67,28 @@ class DocumentCaption(Caption):
     def _show(self) -> None:
         source = translated(self._store.document.caption)
         shown = visible(source)[:MOST_CHARACTERS]
-        phrases = []
+        parts, texts = pieces(shown), self._texts()
+        anchors = [piece.anchor for piece in parts if piece.anchor is not None]
+        typed = [piece.control.new for piece in parts if isinstance(piece.control, Typing)]
+        is_past = any(anchor.has_lost(*texts[anchor.axis], typed) for anchor in anchors)
+        phrases = [Phrase(_("On the text before its edit · "))] if is_past else []
         self._cells, self._place = {}, -1
-        for index, piece in enumerate(pieces(shown)):
-            position = None if piece.anchor is None else self._position(piece.anchor)
+        for piece in parts:
+            position = None if piece.anchor is None else piece.anchor.live_in(*texts[piece.anchor.axis])
             axis = piece.anchor.axis if piece.anchor is not None and position is not None else ""
             if position is not None:
-                self._cells[index] = axis, position
+                self._cells[len(phrases)] = axis, position
             phrases.append(Phrase(piece.text, axis, piece.control))
-        self.set_caption(tuple(phrases), source)
+        self.set_caption(tuple(phrases), source, is_past=is_past)
         self._show_or_hide()
 
-    def _position(self, anchor: Anchor) -> int | None:
-        site = self._store.attention
-        return anchor.position_in(site.tokens if anchor.axis == "query" else site.key_tokens)
+    def _texts(self) -> dict[Axis, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """The tokens of each axis now, and when the caption was written."""
+        site, then = self._store.attention, self._store.as_described
+        place = self._store.document.site
+        is_known = place in site_names(then.experiment)
+        before = at(then.experiment, place) if is_known else then.attention
+        return {"query": (site.tokens, before.tokens), "key": (site.key_tokens, before.key_tokens)}
 
     def _show_or_hide(self) -> None:
         has_caption = bool(self._store.document.caption.strip())

@@ -184,7 +184,14 @@ class DragNumber(Control):
         """The number as painted; a whole number, such as a seed, with all its digits."""
         if self._range.is_integer and self._value == round(self._value):
             return f"{self._value:.0f}".replace("-", "\N{MINUS SIGN}")
-        return number(self._value, self._decimals)
+        return number(self._value, self._shown_decimals())
+
+    def _shown_decimals(self) -> int:
+        """On a logarithmic scale, as many decimals as three significant digits need."""
+        short = f"{self._value:.3g}"
+        if not self._range.logarithmic or "e" in short:
+            return self._decimals
+        return max(self._decimals, len(short.partition(".")[2]))
 
     def sizeHint(self) -> QSize:
         width = QFontMetrics(self.font()).horizontalAdvance(self.text())

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from desk import Desk, MakeDesk
+from desk import WAIT_MS, Desk, MakeDesk
 from PySide6.QtCore import QSettings, Qt
 from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 from services import served
 
+from attnviz.checkpoints.presets import load_preset
 from attnviz.errors import FieldError
-from attnviz.gui.forms.rows import Note, Row
+from attnviz.gui.forms.rows import Row
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.palette.palette import Palette
 from attnviz.gui.panels.mechanism.families import FamilyTile
-from attnviz.gui.panels.mechanism.mechanism import SECTIONS, Folding, Found, MechanismPanel, SearchLine
+from attnviz.gui.panels.mechanism.mechanism import SECTIONS, Folding, MechanismPanel
+from attnviz.gui.panels.mechanism.search import Found, SearchLine
 from attnviz.gui.panels.mechanism.section import HEIGHT, SectionHeader
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
-from attnviz.model.io.presets import load_preset
+from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.toggle import Toggle
+from attnviz.gui.workspaces.table import WORKSPACES
 
 
 @pytest.fixture
@@ -142,8 +148,8 @@ def test_a_search_finds_settings_in_both_languages(
     assert found >= controls
     if sections is not None:
         assert set(opened(panel)) >= set(sections) and bool(opened(panel)) == bool(sections)
-    count = panel.findChild(Note, "mechanism_found")
-    assert isinstance(count, Note) and count.isVisible()
+    count = panel.findChild(WholeLabel, "mechanism_found")
+    assert isinstance(count, WholeLabel) and count.isVisible()
     assert (count.text() == "No setting has these words.") == (not opened(panel))
     assert search(qtbot, panel, "") == set()
     assert opened(panel) == ["mask"] and not count.isVisible()
@@ -157,15 +163,67 @@ def test_a_hint_is_searched_only_where_no_name_has_the_words(qtbot: QtBot, panel
     assert search(qtbot, panel, "near its own position") == {"window_toggle"}
 
 
-def test_escape_empties_the_search_and_enter_leaves_it(qtbot: QtBot, panel: MechanismPanel) -> None:
+def test_escape_empties_the_search_and_enter_goes_to_the_first_hit(
+    qtbot: QtBot, panel: MechanismPanel
+) -> None:
     panel.focus_search()
     line = panel.search
     qtbot.keyClicks(line, "dropout")
     assert opened(panel) == ["weights"]
     qtbot.keyClick(line, Qt.Key.Key_Return)
     assert line.text() == "dropout" and not line.hasFocus()
+    shown = [found.control for found in panel.findChildren(Found, "found") if found.isVisible()]
+    assert shown[0].isAncestorOf(panel.window().focusWidget())
     qtbot.keyClick(line, Qt.Key.Key_Escape)
     assert line.text() == "" and opened(panel) == ["mask"]
+
+
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (2560, 1440)], ids=str)
+def test_find_a_setting_shows_it_in_every_workspace(make_desk: MakeDesk, size: tuple[int, int]) -> None:
+    desk = make_desk(load_preset("stories-name"))
+    desk.window.resize(*size)
+    desk.window.workspaces.set_opening(True)
+    line, row = desk.find(SearchLine, "mechanism_search"), desk.find(Row, "temperature_field_row")
+    for workspace in WORKSPACES:
+        desk.go(workspace.id)
+        desk.window.commands["find_setting"].trigger()
+        assert line.hasFocus() and desk.window.workspaces.present.id == workspace.id
+        line.clear()
+        desk.type_text(line, "temperature")
+        desk.qtbot.waitUntil(lambda: row.visibleRegion().boundingRect() == row.rect(), timeout=WAIT_MS)
+        QTest.keyClick(line, Qt.Key.Key_Return)
+        assert row.isAncestorOf(desk.window.focusWidget())
+
+
+def test_the_palette_leads_to_the_field_in_this_workspace(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_preset("stories-name"))
+    desk.go("generate")
+    desk.window.commands["palette"].trigger()
+    palette = desk.find(Palette, "palette")
+    palette.line.setText("temperature")
+    desk.qtbot.waitUntil(lambda: palette.is_complete, timeout=WAIT_MS)
+    assert palette.found()[0].key == "control:score:temperature_field_row"
+    QTest.keyClick(palette.line, Qt.Key.Key_Return)
+    row = desk.find(Row, "temperature_field_row")
+    assert desk.window.workspaces.present.id == "generate" and row.isAncestorOf(desk.window.focusWidget())
+    desk.qtbot.waitUntil(lambda: row.visibleRegion().boundingRect() == row.rect(), timeout=WAIT_MS)
+
+
+def test_the_head_of_the_panel_names_the_layer_that_is_edited(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_preset("stories-name"))
+    desk.go("explore")
+    desk.bring("mechanism")
+    place = desk.find(WholeLabel, "mechanism_place")
+    assert place.isVisible() and place.text() == "layer 3 of 4"
+    desk.store.look(site="layers.0.self")
+    assert place.text() == "layer 1 of 4"
+    toggle = desk.find(Toggle, "mechanism_alike_toggle")
+    desk.switch("mechanism_alike_toggle")
+    assert desk.store.pointer.edits_alike and place.text() == "all layers"
+    desk.switch("site_alike_toggle")
+    assert not toggle.value() and place.text() == "layer 1 of 4"
+    desk.store.open(load_preset("toy-attention"))
+    assert not place.isVisible() and not toggle.isVisible()
 
 
 def test_every_control_outside_of_forms_that_the_search_names_exists(panel: MechanismPanel) -> None:

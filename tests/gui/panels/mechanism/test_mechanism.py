@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pytest
 from first_layer import change, stacked
+from msgspec.structs import replace
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QStandardItemModel, QWheelEvent
@@ -282,6 +283,23 @@ def test_temperature_slider_is_one_entry_and_logarithmic(qtbot: QtBot, panel: Me
     panel.store.undo()
     assert panel.store.experiment.layers[0].temperature == 1.0 and not panel.store.can_undo
     assert abs(field.track.handle_x() - field.track.width() / 2) < 2
+
+
+def test_the_field_and_the_header_show_one_temperature(panel: MechanismPanel) -> None:
+    number = next(
+        one
+        for one in panel.findChildren(DragNumber, "slider_number")
+        if one.accessibleName() == "Temperature"
+    )
+    header = panel.findChild(SectionHeader, "score_header")
+    assert isinstance(header, SectionHeader)
+    for value, field, said in (
+        (1.0, "1.00", "T 1"),
+        (0.965, "0.965", "T 0.965"),
+        (0.0523, "0.0523", "T 0.0523"),
+    ):
+        panel.store.edit_attention(lambda site, value=value: replace(site, temperature=value))
+        assert number.text() == field and said in header.value().split(" · ")
 
 
 def test_refused_temperature_leaves_the_document_value(qtbot: QtBot, panel: MechanismPanel) -> None:
