@@ -280,12 +280,19 @@ class Store(QObject):
 
     def describe(self, caption: str) -> bool:
         """Replace the caption of the document; one that is not valid is sent through `rejected`."""
+        return self._say(caption=caption)
+
+    def entitle(self, title: str) -> bool:
+        """Replace the title of the document, as `describe` does its caption."""
+        return self._say(title=title)
+
+    def _say(self, **words: str) -> bool:
         try:
-            document = replace(self.document, caption=caption)
+            document = replace(self.document, **words)
         except ValueError as error:
             self.rejected.emit(error)
             return False
-        if caption != self.document.caption:
+        if any(getattr(self.document, name) != text for name, text in words.items()):
             self._put(document)
         return True
 

@@ -52,6 +52,7 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("quit", N_("Quit"), "file", ("Ctrl+Q",), separated=True),
     ActionRow("undo", N_("Undo"), "edit", ("Ctrl+Z",), "undo"),
     ActionRow("redo", N_("Redo"), "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "redo"),
+    ActionRow("title", N_("Title…"), "edit", separated=True),
     ActionRow("randomise", N_("Randomise vectors"), "edit", ("Ctrl+R",), "randomise", separated=True),
     ActionRow("find_setting", N_("Find a setting"), "edit", ("Ctrl+F",)),
     ActionRow("pin", N_("Pin as A"), "edit", ("Ctrl+P",), separated=True),

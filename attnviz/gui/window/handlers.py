@@ -145,6 +145,15 @@ class Handlers(QObject):
         self._documents.ask_open()
 
     @Slot()
+    def on_title(self) -> None:
+        """Write another title of the document."""
+        from attnviz.gui.dialogs.title import TitleDialog
+
+        dialog = TitleDialog(self._window, self._services)
+        if dialog.ask():
+            self._store.entitle(dialog.text)
+
+    @Slot()
     def on_import_model(self) -> None:
         self.import_model(self._model_folder)
 
