@@ -444,6 +444,41 @@ def test_the_total_stands_above_what_scrolls(panel: CostPanel) -> None:
     assert total.geometry().bottom() < panel.lines.mapTo(panel, QPoint()).y()
 
 
+HEADLINES = (
+    # 24·10⁹ − 2 · 8,030,261,248 = 7,939,477,504 B; a token needs 2 · 8 · 128 · 2 · 32 = 131,072 B.
+    (
+        "llama-3-8b",
+        "24",
+        "longest context, batch 1: 60,573 tokens · largest batch, 8,192 tokens: 7 sequences",
+    ),
+    # 2 · 70,553,706,496 B of weights are more than 80·10⁹ B: the line above says so.
+    ("llama-3-70b", "80", ""),
+    # 192·10⁹ − 141,107,412,992 = 50,892,587,008 B; a token needs 2 · 8 · 128 · 2 · 80 = 327,680 B.
+    (
+        "llama-3-70b",
+        "192",
+        "longest context, batch 1: 155,311 tokens · largest batch, 8,192 tokens: 18 sequences",
+    ),
+)
+
+
+@pytest.mark.parametrize(("model", "memory", "expected"), HEADLINES)
+def test_the_headline_of_the_capacity_is_that_of_the_chosen_memory(
+    panel: CostPanel, model: str, memory: str, expected: str
+) -> None:
+    choose(panel, "cost_source", model)
+    choose(panel, "cost_quantity", "fits")
+    choose(panel, "cost_memory", memory)
+    assert find(panel, QLabel, "cost_total").text() == expected
+
+
+def test_the_headline_says_both_passes_of_a_roofline(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_quantity", "bound")
+    headline = find(panel, QLabel, "cost_total").text()
+    assert headline.startswith("prefill, at least: ") and " · decoding step, at least: " in headline
+
+
 def cache_bytes_of_lines(panel: CostPanel) -> int:
     """The last total of the bill."""
     rows = [line.split("\t") for line in panel.lines.plain_lines().splitlines()]

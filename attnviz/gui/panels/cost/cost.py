@@ -402,7 +402,7 @@ class CostPanel(Panel):
         size = q.timed_size
         lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
-        self._total.set_line(_sentence(lines))
+        self._total.set_line(_headline(lines))
         fit = q.fit
         self.bar.set_fit(fit)
         self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))
@@ -471,11 +471,12 @@ def _of_experiment(question: Question, store: Store) -> Question:
     )
 
 
-def _sentence(lines: Sequence[Line]) -> str:
-    """The last total of a bill, exact and rounded: it stands above what scrolls."""
-    line = next((line for line in reversed(lines) if line.kind == "total"), None)
-    if line is None:
-        return ""
+def _headline(lines: Sequence[Line]) -> str:
+    """The totals of a bill, exact and rounded: they stand above what scrolls."""
+    return " · ".join(_said(line) for line in lines if line.kind == "total")
+
+
+def _said(line: Line) -> str:
     exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
     return " = ".join(part for part in (named(line.label, exact), rounded(line.value, line.unit)) if part)
 

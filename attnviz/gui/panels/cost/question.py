@@ -167,13 +167,14 @@ def _edits(q: Question, trace: Trace | None) -> tuple[Line, ...]:
 
 
 def _fits(q: Question) -> tuple[Line, ...]:
-    """The chosen memory, then the others from the smallest to the largest."""
+    """The chosen memory, then the others from the smallest to the largest: totals are of the chosen one."""
     others = [memory.gb for memory in MEMORIES if memory.gb != q.memory_gb]
-    lines = list[Line]()
+    lines, weights = list[Line](), q.format(q.weights)
     for memory in (q.memory_gb, *others):
         lines.append(Line(f"{memory:,} GB", kind="title"))
-        weights = q.format(q.weights)
-        lines += cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+        rows = cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+        is_chosen = memory == q.memory_gb
+        lines += [row if is_chosen or row.kind != "total" else row._replace(kind="part") for row in rows]
     lines.append(
         Line(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."), kind="note")
     )
