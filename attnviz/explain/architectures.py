@@ -30,9 +30,10 @@ def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
     """
     found: dict[Architecture, list[str]] = {}
     for place in places(experiment):
-        site = _of_site(at(experiment, place.name))
+        read = at(experiment, place.name)
+        site = _of_site(read)
         if place.stack == "encoder":
-            site = core_replace(site, n_tokens=site.context)
+            site = core_replace(site, n_tokens=read.n_queries)
         found.setdefault(site, []).append(place.name)
     stack = [
         core_replace(
@@ -79,7 +80,6 @@ def _of_site(site: Site) -> Architecture:
         d_head=site.heads.d_head,
         d_ff=0 if ffn is None else ffn.width,
         gated=ffn is not None and ffn.gated,
-        context=site.n_queries,
         window=0 if window is None or is_cross else window.left + 1,
         windowed_layers=0 if window is None or is_cross else 1,
         ahead=ahead,

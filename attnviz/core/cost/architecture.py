@@ -80,7 +80,7 @@ class Architecture:
         norm, norms_per_layer: `layer` has a gain and a bias per feature, `rms` a gain. One more norm follows
             the last layer if a layer has any.
         n_positions: Rows of a learned position table.
-        context: Context length of the model; the initial value in the form.
+        context: Tokens that the model was trained for, the initial value in the form; 1 is not known.
         window, windowed_layers: w, and how many of the L layers attend to w keys only.
         ahead: Number of later keys that a query attends to: 0 is causal, None all.
         latent: Set for MLA; g and d_head then do not determine the cache.

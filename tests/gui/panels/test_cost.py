@@ -472,6 +472,14 @@ def test_the_headline_of_the_capacity_is_that_of_the_chosen_memory(
     assert find(panel, QLabel, "cost_total").text() == expected
 
 
+def test_the_length_of_the_text_is_no_length_of_the_training(panel: CostPanel) -> None:
+    choose(panel, "cost_quantity", "fits")
+    assert "longest context" in said(panel) and "trained" not in said(panel)
+    choose(panel, "cost_source", "llama-3-8b")  # 60,573 tokens fit in 24 GB; config.json says 8,192
+    choose(panel, "cost_memory", "24")
+    assert "The model was trained for 8,192 tokens." in said(panel)
+
+
 def test_the_headline_says_both_passes_of_a_roofline(panel: CostPanel) -> None:
     choose(panel, "cost_source", "llama-2-7b")
     choose(panel, "cost_quantity", "bound")

@@ -385,7 +385,7 @@ class CostPanel(Panel):
         """Runs with the same key differ in n only; counting the shapes of each step of a drag is slow."""
         before = self._noted() if self._noted is not None else None
         if before is None or not differ_in_vectors_alone(before, experiment):
-            self._key = _shapes(stack_of(experiment))
+            self._key = stack_of(experiment)
         self._noted = ref(experiment)
         return self._key
 
@@ -407,7 +407,7 @@ class CostPanel(Panel):
         self.bar.set_fit(fit)
         self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))
         set_tone("error" if fit.free < 0 else "", self._fits)
-        key = _shapes(q.stack) if q.source == EXPERIMENT else None
+        key = q.stack if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
         self._caption.setToolTip("\n".join(named(one.tag, one.label) for one in self.curve.series()))
@@ -479,7 +479,3 @@ def _headline(lines: Sequence[Line]) -> str:
 def _said(line: Line) -> str:
     exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
     return " = ".join(part for part in (named(line.label, exact), rounded(line.value, line.unit)) if part)
-
-
-def _shapes(stack: Stack) -> Stack:
-    return tuple(replace(a, context=1) for a in stack)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,7 @@ def series(q: Question) -> tuple[Series, ...]:
         most *= 32
 
     def one(tag: str, label: str, stack: Stack) -> Series:
-        plain = tuple(replace(a, context=1) for a in stack)
-        return Series(tag, label, counts(plain, curve, format_, q.batch, most))
+        return Series(tag, label, counts(stack, curve, format_, q.batch, most))
 
     drawn = [one(_("this experiment"), _("present"), q.stack)]
     if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
