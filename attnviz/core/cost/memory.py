@@ -126,22 +126,28 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
     for _id, label, other in layouts(a):
         size = cache_bytes(other, n, format_, batch)
         times = _ratio(size, whole) if whole else "0"
-        text = _("{count} B per token, {times} times this").format(
-            count=f"{bytes_per_token(other, format_):,}", times=times
-        )
+        said = _("{count} B per token, {times} times this")
+        if other.windowed_layers:
+            said = _("{count} B per token inside every window, {times} times this")
+        text = said.format(count=f"{bytes_per_token(other, format_):,}", times=times)
         bill.lines.append(Line(label, "", text, size, "B", "part"))
     return tuple(bill.lines)
 
 
+LAYOUTS = ("MHA", "GQA", "MQA", "MLA", "window", "full")
+"""The ids of `layouts`, in their order."""
+
+
 def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
-    """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
+    """The model with other layouts of heads, its windows kept, then with a window in every layer and in none:
+    (id, label, architecture).
 
     Without its latent, a model's heads keep their widths: d_nope + d_rope features per key, d_v per value.
     Where the model defines nothing, GQA has the largest divisor of h up to h/8 (2 at least), MLA the
     latent of its heads' width (`Latent.of_heads`), the window 4,096 keys in every layer.
     """
     d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
-    plain = replace(a, latent=None, d_key=d_key, d_value=d_value, windowed_layers=0, window=0)
+    plain = replace(a, latent=None, d_key=d_key, d_value=d_value)
     g = a.n_kv_heads if 1 < a.n_kv_heads < a.n_heads else _group_heads(a.n_heads)
     latent = a.latent or Latent.of_heads(a.d_head)
     w = a.window or 4096
@@ -154,6 +160,8 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     rows.append(("MLA", mla, replace(plain, latent=latent)))
     windowed = replace(a, window=w, windowed_layers=a.layers)
     rows.append(("window", _("window of {count}, every layer").format(count=f"{w:,}"), windowed))
+    if a.windowed_layers:
+        rows.append(("full", _("no window"), replace(a, window=0, windowed_layers=0)))
     return tuple(rows)
 
 

@@ -16,7 +16,8 @@ from attnviz.core.cost import lines as cost
 from attnviz.core.cost import memory as cost_memory
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Bill, Line, total
-from attnviz.core.cost.memory import GB, Format, layouts
+from attnviz.core.cost.memory import GB, LAYOUTS, Format, layouts
+from attnviz.core.phrases import sequenced
 from attnviz.i18n import _
 
 Stack = tuple[Architecture, ...]
@@ -81,18 +82,16 @@ def stage_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
 def laid_out(stack: Stack) -> tuple[tuple[str, str, Stack], ...]:
     """The stack with other layouts of heads: (id, label, stack).
 
-    An attention that cannot have a layout keeps its own; the label is that of the first that has it.
+    An attention that cannot have a layout keeps its own; the label has those of all that differ.
     """
-    labels: dict[str, str] = {}
-    tables = [{id_: other for id_, _label, other in layouts(a)} for a in stack]
-    for a in stack:
-        for id_, label, _other in layouts(a):
-            labels.setdefault(id_, label)
-    order = [id_ for id_ in ("MHA", "GQA", "MQA", "MLA", "window") if id_ in labels]
-    return tuple(
-        (id_, labels[id_], tuple(table.get(id_, a) for a, table in zip(stack, tables, strict=True)))
-        for id_ in order
-    )
+    tables = [{id_: (label, other) for id_, label, other in layouts(a)} for a in stack]
+    rows = []
+    for id_ in LAYOUTS:
+        labels = dict.fromkeys(table[id_][0] for table in tables if id_ in table)
+        if labels:
+            others = (table[id_][1] if id_ in table else a for a, table in zip(stack, tables, strict=True))
+            rows.append((id_, sequenced(labels), tuple(others)))
+    return tuple(rows)
 
 
 def longest_context(stack: Stack, room: int, format_: Format, batch: int = 1) -> int | None:
@@ -162,7 +161,7 @@ def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) ->
     notes: dict[Line, None] = {}
     totals = []
     for a in stack:
-        lines.append(Line(a.name, kind="title"))
+        lines.append(Line(a.name.text() if a.name is not None else "", kind="title"))
         lines_of_one = billed(a)
         totals.append(total(lines_of_one))
         notes |= dict.fromkeys(line for line in lines_of_one if line.kind == "note")

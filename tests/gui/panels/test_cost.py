@@ -10,6 +10,7 @@ import pointer
 import pytest
 from desk import count_color, picture
 from first_layer import change, stacked
+from msgspec.structs import replace as with_parts
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication
@@ -48,10 +49,11 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
 from attnviz.model.edit.by_hand import with_text
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.latent import Latent as LatentOfDocument
-from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
+from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors, Window
 
 W = TypeVar("W", bound=QWidget)
 SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
@@ -331,7 +333,7 @@ def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
     choose(panel, "cost_source", "gemma-2-9b")
     curve = find(panel, CostCurve, "cost_curve")
     own, names = curve.series()[0], [one.tag for one in curve.series()]
-    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
+    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096", "no window"]
     gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
     assert own.counts[-1][0] == 131_072
     assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)
@@ -478,6 +480,42 @@ def test_the_length_of_the_text_is_no_length_of_the_training(panel: CostPanel) -
     choose(panel, "cost_source", "llama-3-8b")  # 60,573 tokens fit in 24 GB; config.json says 8,192
     choose(panel, "cost_memory", "24")
     assert "The model was trained for 8,192 tokens." in said(panel)
+
+
+def of_five(first: Layer) -> Experiment:
+    """A stack of five layers of 4 heads and 2 KV heads, of which the first one is another."""
+    one = experiment().layers[0]
+    return with_parts(experiment(), layers=(first, one, one, one, one))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected", "hidden"),
+    [
+        ({"masks": (Causal(), Window(2, 0))}, "1 × w 3 (layer 1)\n4 × layers 2 to 5", "cost_window"),
+        (
+            {"heads": Heads(8, 1, 4)},
+            "1 × h 8, g 1 (layer 1)\n4 × h 4, g 2 (layers 2 to 5)",
+            "cost_kv_heads",
+        ),
+    ],
+)
+def test_layers_that_differ_are_listed_in_groups(
+    panel: CostPanel, changes: dict[str, object], expected: str, hidden: str
+) -> None:
+    groups = find(panel, QLabel, "cost_groups")
+    assert groups.isHidden() and not find(panel, DragNumber, "cost_kv_heads").isHidden()
+    five = of_five(with_parts(experiment().layers[0], **changes))
+    panel.store.open(Document(five))
+    QApplication.processEvents()
+    assert groups.text() == expected and not groups.isHidden()
+    assert find(panel, DragNumber, "cost_layers").value() == 5
+    assert (
+        find(panel, DragNumber, hidden).isHidden() and not find(panel, DragNumber, "cost_d_model").isHidden()
+    )
+    assert "layer 1\n" in said(panel) and "layers 2 to 5\n" in said(panel) and "self" not in said(panel)
+    panel.store.set_trace(run(NumpyEngine("float32"), five))
+    choose(panel, "cost_quantity", "stages")
+    assert "layer 1 · weights\t" in said(panel) and "self" not in said(panel)
 
 
 def test_the_headline_says_both_passes_of_a_roofline(panel: CostPanel) -> None:

@@ -34,7 +34,6 @@ from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded
 from attnviz.core.cost.published_models import PUBLISHED
-from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
 from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of

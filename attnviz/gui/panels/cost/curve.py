@@ -58,8 +58,16 @@ def series(q: Question) -> tuple[Series, ...]:
     if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
         drawn.append(one("n²", _("all cells, blocked ones included"), cost_stack.open_to_all(q.stack)))
     for id_, label, other in cost_stack.laid_out(q.stack):
-        drawn.append(one(f"w {other[0].window:,}" if id_ == "window" else id_, label, other))
+        drawn.append(one(_tag(id_, label, other), label, other))
     return tuple(drawn)
+
+
+def _tag(id_: str, label: str, stack: Stack) -> str:
+    """The letters of a layout, the keys of a window that all have, or what else its label says."""
+    if id_ != "window":
+        return label if id_ == "full" else id_
+    windows = {a.window for a in stack}
+    return f"w {windows.pop():,}" if len(windows) == 1 else "w"
 
 
 class CostCurve(Plot):

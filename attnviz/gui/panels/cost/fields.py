@@ -14,6 +14,7 @@ from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.memory import FORMATS, MEMORIES
 from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
+from attnviz.core.phrases import enumerated, with_remark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
@@ -38,7 +39,8 @@ class CostField:
 
     `options` (ids, some with other `titles`) define a choice, `is_switch` a switch, else it is a number with
     `decimals` digits behind the point, from `least` to `most`.
-    `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
+    `of_shapes`: a size of the model, which an experiment has and nobody may edit here. Where its layers
+    differ in a size, `groups` list it instead, unless it is `of_stack`, a number of all layers together.
     """
 
     name: str
@@ -54,6 +56,13 @@ class CostField:
     least: float = 1
     most: int = 10**6
     of_shapes: bool = True
+    of_stack: bool = False
+
+    def is_shown(self, q: Question) -> bool:
+        """True if the size applies, and is the same in all layers."""
+        if not self.shown(q) or self.of_stack or not self.of_shapes or not q.rest:
+            return self.shown(q)
+        return len({self.read(replace(q, architecture=a, rest=())) for a in q.stack}) == 1
 
 
 def _plain(name: str) -> tuple[Read, Edit]:
@@ -108,6 +117,42 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
     if name == "windowed_layers":
         return replace(a, windowed_layers=min(value, a.layers), window=a.window or 4096)
     return replace(a, **{name: value})
+
+
+def _in_all(name: str) -> tuple[Read, Edit]:
+    """Reading a number of layers of the whole stack, and editing that of one architecture."""
+    _read, edit = _shape(name)
+    return lambda q: sum(getattr(a, name) for a in q.stack), edit
+
+
+def _is_plain(q: Question) -> bool:
+    """True if every attention is a layer of its own: none has an encoder or another attention beside it."""
+    return not q.rest or not any(a.n_tokens or a.n_memory for a in q.stack)
+
+
+_SIZES: tuple[tuple[str, Callable[[Architecture], int]], ...] = (
+    ("h", lambda a: a.n_heads),
+    ("g", lambda a: a.n_kv_heads),
+    ("d_head", lambda a: a.d_head),
+    ("d_c", lambda a: 0 if a.latent is None else a.latent.d_c),
+    ("w", lambda a: a.window),
+    ("d_ff", lambda a: a.d_ff),
+    ("m", lambda a: a.n_memory),
+)
+"""Symbols and sizes in which layers may differ; 0 is none."""
+
+
+def groups(q: Question) -> str:
+    """The equal layers of an experiment whose layers differ: "4 × g 4 (layers 2 to 5)", a line for each."""
+    if not q.rest:
+        return ""
+    differ = [(symbol, size) for symbol, size in _SIZES if len({size(a) for a in q.stack}) > 1]
+    lines = []
+    for a in q.stack:
+        sizes = enumerated(f"{symbol} {size(a):,}" for symbol, size in differ if size(a))
+        name = "" if a.name is None else a.name.text()
+        lines.append(f"{a.layers} × " + (with_remark(sizes, name) if sizes else name))
+    return "\n".join(lines)
 
 
 def _set_latent(q: Question, is_on: bool) -> Question:
@@ -240,7 +285,7 @@ FIELDS: tuple[CostField, ...] = (
         shown=_has_device,
         hint=N_("Bandwidth of the device memory, in 10⁹ bytes per second"),
     ),
-    _field("layers", N_("Layers L"), _shape("layers"), most=1000),
+    _field("layers", N_("Layers L"), _in_all("layers"), most=1000, shown=_is_plain, of_stack=True),
     _field("d_model", "d_model", _shape("d_model")),
     _field("heads", N_("Heads h"), _shape("n_heads"), most=1024),
     _field("kv_heads", N_("KV heads g"), _shape("n_kv_heads"), most=1024, shown=_has_no_latent),
@@ -257,7 +302,7 @@ FIELDS: tuple[CostField, ...] = (
     _field("d_nope", "d_nope", _shape("d_nope", "latent"), shown=_has_latent),
     _field("d_v", "d_v", _shape("d_v", "latent"), shown=_has_latent),
     _field("d_q_c", "d_q_c", _shape("d_q_c", "latent"), shown=_has_latent, least=0),
-    _field("windowed", N_("Window layers"), _shape("windowed_layers"), most=1000, least=0),
+    _field("windowed", N_("Window layers"), _in_all("windowed_layers"), most=1000, least=0, of_stack=True),
     _field("window", N_("Window w"), _shape("window"), shown=_has_window, most=10**8),
     _field("d_ff", "d_ff", _shape("d_ff"), least=0),
     _field(
@@ -271,12 +316,13 @@ FIELDS: tuple[CostField, ...] = (
     _field("active", N_("Experts used"), _shape("n_active", "experts"), shown=_has_experts),
     _field("shared", N_("Shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
     _field("d_expert", "d_expert", _shape("d_expert", "experts"), shown=_has_experts),
-    _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
+    _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7, of_stack=True),
     _field(
         "tied",
         N_("Tied weights"),
         _shape("tied"),
         is_switch=True,
+        of_stack=True,
         hint=N_("The output head shares the embedding's parameters"),
     ),
     # Of an experiment every bias is counted by itself: some have them and some do not.
@@ -308,15 +354,21 @@ class CostFields(QWidget):
             grid.addWidget(label, index, 0)
             grid.addWidget(control, index, 1, Qt.AlignmentFlag.AlignRight)
             self._rows.append((field, label, control))
-        grid.setRowStretch(len(FIELDS), 1)
+        self._groups = says(QLabel(), id="cost_groups", name=N_("Equal layers"))
+        self._groups.setTextFormat(Qt.TextFormat.PlainText)
+        self._groups.setWordWrap(True)
+        grid.addWidget(self._groups, len(FIELDS), 0, 1, 2)
+        grid.setRowStretch(len(FIELDS) + 1, 1)
 
     def set_question(self, question: Question) -> None:
         """Show the values of `question` without emitting."""
         self._question = question
         follows = question.source == EXPERIMENT
         reason = _("These shapes belong to the experiment; edit them in Mechanism.")
+        self._groups.setText(groups(question))
+        self._groups.setVisible(bool(question.rest))
         for field, label, control in self._rows:
-            is_shown = field.shown(question)
+            is_shown = field.is_shown(question)
             label.setVisible(is_shown)
             control.setVisible(is_shown)
             if is_shown:

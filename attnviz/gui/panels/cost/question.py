@@ -21,6 +21,7 @@ from attnviz.explain.architectures import counts_every_mask
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.sites.by_hand import edited_shapes
+from attnviz.model.sites.titles import layer_label
 from attnviz.model.trace import Trace
 
 OWN = "–"
@@ -216,7 +217,7 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     shapes = []
     for name in trace.sites:
         site = trace.site(name)
-        prefix = f"{name}." if len(trace.sites) > 1 else ""
+        prefix = f"{layer_label(trace.experiment, name)} · " if len(trace.sites) > 1 else ""
         shapes += [(prefix + stage, site.shape(stage)) for stage in site.stages]
         before = edited_shapes(site.experiment, site.experiment.n_queries, site.experiment.n_keys)
         named = _("{stage}, before its edits")
