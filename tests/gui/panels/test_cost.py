@@ -30,7 +30,7 @@ from pytestqt.qtbot import QtBot
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, cache_bytes, layouts
+from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, cache, cache_bytes, layouts
 from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
@@ -329,11 +329,46 @@ def test_a_value_stands_on_one_line_with_its_unit(qtbot: QtBot) -> None:
         assert lines.cursorRect(first).top() == lines.cursorRect(last).top(), width
 
 
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+@pytest.mark.parametrize("model", ["llama-3-70b", "deepseek-v3"])
+def test_a_label_its_product_and_its_value_stand_beside_each_other(
+    qtbot: QtBot, language: str, model: str
+) -> None:
+    """The widest label, "window of 4,096, every layer", has its column, or its product stands below it."""
+    set_language(language)
+    lines = CostLines()
+    qtbot.addWidget(lines)
+    lines.set_lines(cache(PUBLISHED_BY_ID[model].architecture, 8192, FORMAT_BY_ID["float16"]))
+    set_language("en")
+    for width in range(400, 1000, 40):
+        lines.resize(width, 900)
+        lines.grab()  # lays out the text
+        block = lines.document().begin()
+        while block.isValid():
+            assert "\t" not in block.text() or block.layout().lineCount() == 1, (width, block.text())
+            block = block.next()
+    beside = [row for row in lines.toPlainText().splitlines() if row.count("\t") == 2]
+    assert len(beside) >= 8, "with room, every product is beside its label"
+
+
+def test_letters_grow_with_the_room_and_values_stay_near_their_labels(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-3-70b")
+    assert panel.lines.font().pixelSize() == 12
+    panel.resize(2560, 1300)
+    QApplication.processEvents()
+    assert panel.lines.font().pixelSize() == panel._total.font().pixelSize() == 20
+    assert panel.lines.width() < 0.5 * panel.width()
+    assert "= 2.68 GB" in said(panel)
+    panel.resize(1100, 400)
+    QApplication.processEvents()
+    assert panel.lines.font().pixelSize() == 12
+
+
 def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
     choose(panel, "cost_source", "gemma-2-9b")
     curve = find(panel, CostCurve, "cost_curve")
     own, names = curve.series()[0], [one.tag for one in curve.series()]
-    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096", "no window"]
+    assert names == ["Gemma-2-9B", "MHA", "GQA", "MQA", "MLA", "w 4,096", "no window"]
     gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
     assert own.counts[-1][0] == 131_072
     assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)

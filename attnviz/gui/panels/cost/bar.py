@@ -16,7 +16,7 @@ from attnviz.i18n import N_, _
 
 BAR, LEGEND = 16, 18
 _SQUARE = 8.0
-PARTS = (("parameters", N_("weights")), ("cache", N_("cache")), ("fits", N_("free")))
+PARTS = (("parameters", N_("weights")), ("cache", N_("KV cache")), ("fits", N_("free")))
 """(quantity that has the arithmetic of a part, its name), from left to right."""
 PAST = N_("past the memory")
 
@@ -68,11 +68,21 @@ class MemoryBar(Control):
         self._grow()
         self.update()
 
+    def set_px(self, px: int) -> None:
+        """The size of the letters of the legend."""
+        self.setFont(ui_font(px))
+        self._grow()
+
     def sizeHint(self) -> QSize:
-        return QSize(320, BAR + LEGEND)
+        return QSize(320, BAR + self._line)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, BAR + LEGEND)
+        return QSize(80, BAR + self._line)
+
+    @property
+    def _line(self) -> int:
+        """Height of a line of the legend."""
+        return LEGEND + self.font().pixelSize() - (TEXT_PX - 1)
 
     def parts(self) -> tuple[QRectF, QRectF, QRectF]:
         """The places of weights, cache and what is free; the last is empty past the memory."""
@@ -109,8 +119,8 @@ class MemoryBar(Control):
             text = f"{row[0]} {row[1]}"
             taken = _SQUARE + 4 + metrics.horizontalAdvance(text) + 1
             if x and x + taken > width:
-                x, y = 0.0, y + LEGEND
-            found.append((row, text, QRectF(x + _SQUARE + 4, y, taken - _SQUARE - 4, LEGEND)))
+                x, y = 0.0, y + self._line
+            found.append((row, text, QRectF(x + _SQUARE + 4, y, taken - _SQUARE - 4, self._line)))
             x += taken + 2 * GRID
         return found
 
@@ -133,7 +143,7 @@ class MemoryBar(Control):
             painter.drawLine(QPointF(past.left(), 0), QPointF(past.left(), BAR))
         for (_name, _count, color), text, room in self._texts(self.width()):
             square = QRectF(
-                room.left() - _SQUARE - 4, room.top() + (LEGEND - _SQUARE) / 2 - 1, _SQUARE, _SQUARE
+                room.left() - _SQUARE - 4, room.top() + (room.height() - _SQUARE) / 2 - 1, _SQUARE, _SQUARE
             )
             painter.fillRect(square, QColor(color))
             painter.setPen(QColor(theme.error if color == theme.error else theme.ink))

@@ -72,8 +72,11 @@ from attnviz.model.trace import Trace
 _WORTH_ROUNDING = 10**6
 """Bytes from which a part is also shown in GB and GiB; totals always are."""
 
-_LABEL_PX = 176
-"""Width of the labels where a line has room for its product."""
+_CHARACTERS = 100
+"""Greatest width of the arithmetic: a value further from its label would be hard to find."""
+
+_GAP = 2
+"""Characters between a label, its product and its value."""
 
 
 class CostLines(QTextEdit):
@@ -83,6 +86,7 @@ class CostLines(QTextEdit):
         super().__init__(parent)
         self._lines: tuple[Line, ...] = ()
         self._theme = LIGHT
+        self._label_px = 0.0
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -114,6 +118,17 @@ class CostLines(QTextEdit):
             rows.append("\t".join((line.label, line.symbols, line.digits, value, line.unit)).rstrip("\t"))
         return "\n".join(rows) + "\n"
 
+    def set_px(self, px: int) -> None:
+        """The size of the letters, and with it the greatest width."""
+        if px == self.font().pixelSize() and self.maximumWidth() == self._most_px():
+            return
+        self.setFont(number_font(px))
+        self.setMaximumWidth(self._most_px())
+        self._write()
+
+    def _most_px(self) -> int:
+        return round(_CHARACTERS * self._advance("0")) + self.verticalScrollBar().sizeHint().width()
+
     def apply_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._write()
@@ -127,6 +142,7 @@ class CostLines(QTextEdit):
 
     def _write(self) -> None:
         self.clear()
+        self._label_px = self._label_column()
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
         for index, line in enumerate(self._lines):
@@ -140,17 +156,15 @@ class CostLines(QTextEdit):
             cursor.setBlockFormat(_block(0.0, 0.0, gap=0 if is_first or line.kind == "note" else GRID - 2))
             cursor.insertText(line.label, self._format(line.kind == "note", is_bold=line.kind == "title"))
             return
-        width = self.viewport().width() - 2.0
-        metrics = QFontMetricsF(self.font())
-        value = f"{line.value:,}".replace("-", "−") + (f" {line.unit}" if line.unit else "")
-        formula = " = ".join(part for part in (line.symbols, line.digits) if part)
+        width, (formula, value) = self._width(), _formula_and_value(line)
         is_total = line.kind == "total"
-        has_room = bool(formula) and metrics.horizontalAdvance(f"{formula}  {value}") < width - _LABEL_PX
-        cursor.setBlockFormat(_block(_LABEL_PX if has_room else 0.0, width, gap=2 if is_total else 0))
+        label, rest = self._sizes(line)
+        has_room = bool(formula) and label <= self._label_px and self._label_px + rest <= width
+        cursor.setBlockFormat(_block(self._label_px if has_room else 0.0, width, gap=2 if is_total else 0))
         cursor.insertText(line.label, self._format(is_bold=is_total))
         if has_room:
             cursor.insertText(f"\t{formula}", self._format(is_muted=True))
-        elif metrics.horizontalAdvance(f"{line.label}  {value}") > width:
+        elif self._advance(f"{line.label}  {value}", is_bold=is_total) > width:
             cursor.insertBlock(_block(0.0, width))  # its unit would go to the next line
         cursor.insertText(f"\t{value}", self._format(is_bold=is_total))
         if formula and not has_room:
@@ -161,12 +175,41 @@ class CostLines(QTextEdit):
             cursor.insertBlock(_block(0.0, width))
             cursor.insertText(f"\t= {short}", self._format(is_muted=True))
 
+    def _width(self) -> float:
+        return self.viewport().width() - 2.0
+
+    def _advance(self, text: str, *, is_bold: bool = False) -> float:
+        weight = QFont.Weight.DemiBold if is_bold else QFont.Weight.Normal
+        return QFontMetricsF(number_font(self.font().pixelSize(), weight)).horizontalAdvance(text)
+
+    def _sizes(self, line: Line) -> tuple[float, float]:
+        """Widths of the label, and of the product with the value."""
+        gap, is_bold = " " * _GAP, line.kind == "total"
+        formula, value = _formula_and_value(line)
+        label = self._advance(line.label + gap, is_bold=is_bold)
+        return label, self._advance(formula + gap) + self._advance(value, is_bold=is_bold)
+
+    def _label_column(self) -> float:
+        """The least width of the labels at which the most products stand beside theirs."""
+        sizes = [self._sizes(line) for line in self._lines if line.symbols or line.digits]
+        room = self._width()
+
+        def beside(column: float) -> tuple[int, float]:
+            return sum(label <= column and column + rest <= room for label, rest in sizes), -column
+
+        return max((label for label, _rest in sizes), key=beside, default=0.0)
+
     def _format(self, is_muted: bool = False, *, is_bold: bool = False) -> QTextCharFormat:
         text = QTextCharFormat()
         text.setForeground(QColor(self._theme.muted if is_muted else self._theme.ink))
         if is_bold:
             text.setFontWeight(QFont.Weight.DemiBold)
         return text
+
+
+def _formula_and_value(line: Line) -> tuple[str, str]:
+    value = f"{line.value:,}".replace("-", "−") + (f" {line.unit}" if line.unit else "")
+    return " = ".join(part for part in (line.symbols, line.digits) if part), value
 
 
 def _block(label: float, width: float, *, indent: float = 0.0, gap: float = 0.0) -> QTextBlockFormat:
@@ -186,6 +229,12 @@ WIDE_PX = 720
 
 NARROW_PX = 400
 """Below this width the sizes stand under the arithmetic."""
+
+ROOM = QSize(660, 560)
+"""Room of the arithmetic, beside the sizes, and of the panel that letters of the usual size fill."""
+
+LARGEST = 1.7
+"""Letters in more room than `ROOM` grow so many times at most."""
 
 FIELDS_PX = 160
 """Least width of the column of sizes."""
@@ -362,10 +411,21 @@ class CostPanel(Panel):
         least = max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX)
         self._fields_scroll.setMinimumWidth(least)
         self._fields_scroll.setMaximumWidth(self.maximumWidth() if is_narrow else least)
+        self._set_px(least, is_wide)
         self._side.setVisible(not is_wide)
         self._copy.setVisible(is_wide)
         self.lines.setVisible(is_wide or self._side.value() == "lines")
         self._drawing.setVisible(is_wide or self._side.value() == "curve")
+
+    def _set_px(self, fields: int, is_wide: bool) -> None:
+        """Letters that grow with the room, in the arithmetic and in what stands above it."""
+        beside = (self.width() - fields) * 3 / 5 if is_wide else 0
+        growth = min(beside / ROOM.width(), self.height() / ROOM.height())
+        px = round(TEXT_PX * min(max(growth, 1.0), LARGEST))
+        self.lines.set_px(px)
+        self.bar.set_px(px - 1)
+        self._total.setFont(ui_font(px, QFont.Weight.DemiBold))
+        self._fits.setFont(ui_font(px))
 
     # --- showing
 
@@ -401,7 +461,9 @@ class CostPanel(Panel):
         size = q.timed_size
         lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
-        self._total.set_line(_headline(lines))
+        headline = _headline(lines)
+        self._total.set_line(headline)
+        self._total.setVisible(bool(headline))
         fit = q.fit
         self.bar.set_fit(fit)
         self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))

@@ -16,7 +16,7 @@ from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Counts, Stack, counts
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme, head_color
-from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question
+from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question, model_name
 from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import _
 
@@ -54,7 +54,7 @@ def series(q: Question) -> tuple[Series, ...]:
     def one(tag: str, label: str, stack: Stack) -> Series:
         return Series(tag, label, counts(stack, curve, format_, q.batch, most))
 
-    drawn = [one(_("this experiment"), _("present"), q.stack)]
+    drawn = [one(model_name(q), _("present"), q.stack)]
     if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
         drawn.append(one("n²", _("all cells, blocked ones included"), cost_stack.open_to_all(q.stack)))
     for id_, label, other in cost_stack.laid_out(q.stack):

@@ -127,13 +127,23 @@ def of_published(question: Question, id_: str) -> Question:
     return replace(question, source=id_, architecture=a, rest=(), n=a.context, is_edited=False)
 
 
+def model_name(question: Question) -> str:
+    """The published model whose numbers these are, or the experiment."""
+    if question.source == EXPERIMENT:
+        return _("this experiment")
+    name = PUBLISHED_BY_ID[question.source].name
+    return _("{name}, edited").format(name=name) if question.is_edited else name
+
+
 def origin(question: Question) -> tuple[Line, ...]:
     """Lines that say whose numbers these are and where they come from; none for the experiment."""
     if question.source == EXPERIMENT:
         return ()
     model = PUBLISHED_BY_ID[question.source]
-    name = _("{name}, edited").format(name=model.name) if question.is_edited else model.name
-    lines = [Line(name, kind="title"), Line(_("Source: {source}").format(source=model.source), kind="note")]
+    lines = [
+        Line(model_name(question), kind="title"),
+        Line(_("Source: {source}").format(source=model.source), kind="note"),
+    ]
     if model.note:
         lines.append(Line(_(model.note), kind="note"))
     if model.parameters is not None:
