@@ -35,6 +35,7 @@ from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID, Publi
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.errors import Message
 from attnviz.explain.architectures import architecture_of
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
@@ -149,6 +150,51 @@ def test_a_number_of_kv_heads_that_does_not_divide_becomes_the_nearest_that_does
     assert panel.question.architecture.n_kv_heads == 32
     type_number(qtbot, panel, "cost_heads", "48")
     assert panel.question.architecture.n_kv_heads == 24
+
+
+def test_a_size_that_became_another_is_told(panel: CostPanel, qtbot: QtBot) -> None:
+    told = list[Message]()
+    panel.store.noticed.connect(told.append)
+    choose(panel, "cost_source", "llama-3-70b")
+    type_number(qtbot, panel, "cost_kv_heads", "7")
+    assert [str(message) for message in told] == ["KV heads g: 7 became 8."]
+    assert panel.question.architecture.n_kv_heads == 8
+    type_number(qtbot, panel, "cost_kv_heads", "16")
+    assert len(told) == 1, "16 divides 64"
+    type_number(qtbot, panel, "cost_heads", "7")
+    assert str(told[-1]) == "KV heads g: 16 became 7."
+
+
+def test_a_model_is_edited_until_its_values_are_the_published_ones(panel: CostPanel, qtbot: QtBot) -> None:
+    for model, name, values in (
+        ("llama-3-70b", "cost_kv_heads", ("64", "8")),
+        ("llama-3-70b", "cost_windowed", ("3", "0")),
+        ("deepseek-v3", "cost_layers", ("2", "61")),
+        ("mistral-7b", "cost_layers", ("4", "32")),
+    ):
+        choose(panel, "cost_source", model)
+        edited = []
+        for value in values:
+            type_number(qtbot, panel, name, value)
+            edited.append("edited" in said(panel))
+            assert edited[-1] == find(panel, QPushButton, "cost_reset").isVisible()
+        assert edited == [True, False], (model, name)
+
+
+def test_a_refusal_is_over_once_a_value_is_valid(panel: CostPanel, qtbot: QtBot) -> None:
+    refused, mended = list[ValueError](), list[bool]()
+    panel.store.rejected.connect(refused.append)
+    panel.store.mended.connect(lambda: mended.append(True))
+    type_number(qtbot, panel, "cost_memory_gb", "0")
+    assert [str(error) for error in refused] == ["The value must be at least 1; got 0."] and not mended
+    for text in ("141", "141"):
+        type_number(qtbot, panel, "cost_memory_gb", text)
+    assert panel.question.memory_gb == 141 and mended == [True]
+    choose(panel, "cost_source", "deepseek-v3")
+    type_number(qtbot, panel, "cost_d_rope", "63")
+    assert "an even number; got 63" in str(refused[-1]) and mended == [True]
+    type_number(qtbot, panel, "cost_d_rope", "32")
+    assert mended == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -359,6 +359,8 @@ class CostPanel(Panel):
         self.fields.setObjectName("cost_fields")
         self.fields.changed.connect(self.ask)
         self.fields.rejected.connect(self.store.rejected)
+        self.fields.mended.connect(self.store.mended)
+        self.fields.told.connect(self.store.noticed)
 
     def _lay_out(self) -> None:
         choices, further = QHBoxLayout(), QHBoxLayout()
@@ -528,7 +530,6 @@ def _of_experiment(question: Question, store: Store) -> Question:
         n=experiment.n_queries,
         weights=experiment.dtype,
         kv=experiment.dtype,
-        is_edited=False,
     )
 
 

@@ -15,6 +15,7 @@ from attnviz.core.cost.memory import FORMATS, MEMORIES
 from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
 from attnviz.core.phrases import enumerated, with_remark
+from attnviz.errors import Message
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
@@ -58,6 +59,11 @@ class CostField:
     of_shapes: bool = True
     of_stack: bool = False
 
+    @property
+    def is_size(self) -> bool:
+        """True for a number of the model."""
+        return self.of_shapes and not self.options and not self.is_switch
+
     def is_shown(self, q: Question) -> bool:
         """True if the size applies, and is the same in all layers."""
         if not self.shown(q) or self.of_stack or not self.of_shapes or not q.rest:
@@ -92,21 +98,26 @@ def _shape(name: str, part: str = "") -> tuple[Read, Edit]:
                 return q
             changed = replace(a, **{part: replace(owner, **{name: value})})
         else:
-            changed = _fitted(a, name, value)
-        return replace(q, architecture=changed, is_edited=True)
+            changed = _fitted(a, name, value, q.published)
+        return replace(q, architecture=changed)
 
     return read, edit
 
 
-def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
-    """The architecture with one field changed, and its dependent fields kept valid."""
+def _fitted(a: Architecture, name: str, value: Any, published: Architecture | None) -> Architecture:
+    """The architecture with one field changed, and its dependent fields kept valid.
+
+    As many layers as possible stay dense as they are `published`.
+    """
     if name == "n_heads":
         g = max(d for d in range(1, a.n_kv_heads + 1) if value % d == 0)
         return replace(a, n_heads=value, n_kv_heads=g)
     if name == "n_kv_heads":
         return replace(a, n_kv_heads=min(group_counts(a.n_heads), key=lambda d: abs(d - value)))
     if name == "layers":
-        experts = a.experts and replace(a.experts, dense_layers=min(a.experts.dense_layers, value))
+        of = a if published is None else published
+        dense = 0 if of.experts is None else of.experts.dense_layers
+        experts = a.experts and replace(a.experts, dense_layers=min(dense, value))
         windowed = a.layers == a.windowed_layers
         return replace(
             a,
@@ -157,7 +168,7 @@ def groups(q: Question) -> str:
 
 def _set_latent(q: Question, is_on: bool) -> Question:
     latent = Latent.of_heads(q.architecture.d_head) if is_on else None
-    return replace(q, architecture=replace(q.architecture, latent=latent), is_edited=True)
+    return replace(q, architecture=replace(q.architecture, latent=latent))
 
 
 def _has_latent(q: Question) -> bool:
@@ -203,6 +214,19 @@ def _peak(name: str) -> tuple[Read, Edit]:
         return q.with_own(**{name: value})
 
     return lambda q: getattr(q.peaks, name), edit
+
+
+def _moved(field: CostField, value: Any, before: Question, after: Question) -> list[Message]:
+    """Sizes that an edit of `field` to `value` changed besides: what would not fit it becomes the nearest."""
+    said = []
+    for other in FIELDS:
+        if not other.is_size or not (other.is_shown(before) and other.is_shown(after)):
+            continue
+        old, new = value if other is field else other.read(before), other.read(after)
+        if new != old:
+            named = Message(other.label)
+            said.append(Message("{name}: {old} became {new}.", name=named, old=old, new=new))
+    return said
 
 
 def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> CostField:
@@ -287,8 +311,21 @@ FIELDS: tuple[CostField, ...] = (
     ),
     _field("layers", N_("Layers L"), _in_all("layers"), most=1000, shown=_is_plain, of_stack=True),
     _field("d_model", "d_model", _shape("d_model")),
-    _field("heads", N_("Heads h"), _shape("n_heads"), most=1024),
-    _field("kv_heads", N_("KV heads g"), _shape("n_kv_heads"), most=1024, shown=_has_no_latent),
+    _field(
+        "heads",
+        N_("Heads h"),
+        _shape("n_heads"),
+        most=1024,
+        hint=N_("KV heads that do not divide it become the next lower number that does"),
+    ),
+    _field(
+        "kv_heads",
+        N_("KV heads g"),
+        _shape("n_kv_heads"),
+        most=1024,
+        shown=_has_no_latent,
+        hint=N_("A divisor of the heads h; another number becomes the nearest divisor"),
+    ),
     _field("d_head", "d_head", _shape("d_head"), shown=_has_no_latent),
     _field(
         "latent",
@@ -331,14 +368,19 @@ FIELDS: tuple[CostField, ...] = (
 
 
 class CostFields(QWidget):
-    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused."""
+    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused.
+
+    `mended` follows a refusal once a value is valid; `told` carries what an edit changed besides its size.
+    """
 
     changed = Signal(object)
     rejected = Signal(object)
+    mended = Signal()
+    told = Signal(object)
 
     def __init__(self, question: Question, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._question = question
+        self._question, self._is_refused = question, False
         self._rows: list[tuple[CostField, QLabel, Any]] = []
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, GRID // 2, 0)
@@ -393,6 +435,7 @@ class CostFields(QWidget):
             logarithmic=field.most > 1024,
         )
         number.rejected.connect(self.rejected)
+        number.mended.connect(self.mended)
         return number
 
     def _commit(self, field: CostField, value: Any) -> None:
@@ -401,5 +444,11 @@ class CostFields(QWidget):
         except ValueError as error:
             self.rejected.emit(error)
             self.set_question(self._question)
-        else:
-            self.changed.emit(question)
+            self._is_refused = True
+            return
+        if self._is_refused:
+            self._is_refused = False
+            self.mended.emit()
+        for message in _moved(field, value, self._question, question):
+            self.told.emit(message)
+        self.changed.emit(question)

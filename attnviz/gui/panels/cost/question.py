@@ -56,7 +56,7 @@ QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Shapes, sizes and formats; `is_edited` is true if the shapes differ from the source.
+    """Shapes, sizes and formats.
 
     `rest` are the other attentions of an experiment that has several kinds; `architecture` is the one in the
     fields. `own` are the peaks of the device `OWN`.
@@ -74,7 +74,17 @@ class Question:
     memory_gb: int = 80
     device: str = DEVICES[0].id
     own: Peaks = DEVICES[0].peaks(FORMAT_BY_ID["float16"])
-    is_edited: bool = False
+
+    @property
+    def published(self) -> Architecture | None:
+        """The shapes of the published model as they were published; None for an experiment."""
+        return None if self.source == EXPERIMENT else PUBLISHED_BY_ID[self.source].architecture
+
+    @property
+    def is_edited(self) -> bool:
+        """True if the shapes differ from the published ones; a window that no layer has is none."""
+        a, own = self.architecture, self.published
+        return own is not None and own != (a if a.windowed_layers else replace(a, window=own.window))
 
     def format(self, id_: str) -> Format:
         """A format with the chosen number of values that share a scale."""
@@ -124,7 +134,7 @@ def of_published(question: Question, id_: str) -> Question:
     a = PUBLISHED_BY_ID[id_].architecture
     if question.source == EXPERIMENT:  # its number format is no model's
         question = replace(question, weights="float16", kv="float16")
-    return replace(question, source=id_, architecture=a, rest=(), n=a.context, is_edited=False)
+    return replace(question, source=id_, architecture=a, rest=(), n=a.context)
 
 
 def model_name(question: Question) -> str:
