@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from attnviz.core.cost.lines import rounded
 from attnviz.core.cost.memory import GB, Format
 from attnviz.core.cost.stack import Stack, cache_bytes, parameter_count
+from attnviz.i18n import _
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,29 @@ def fit(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_gb
     one = cache_bytes(stack, n, kv)
     most = max(memory - held, 0) // one if one else None
     return Fit(held, cache_bytes(stack, n, kv, batch), memory, most)
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes, rounded where it is large."""
+    return rounded(count, "B").split(" = ")[0] or f"{count:,} B"
+
+
+def sentence(fit: Fit, n: int, batch: int, memory_gb: int) -> str:
+    """The bytes that stay free, or the lack of them and the batch or the devices that would do."""
+    memory, tokens = f"{memory_gb:,} GB", f"{n:,}"
+    if fit.free >= 0:
+        said = _("{n} tokens at batch {batch} fit in {memory}: {free} are free.")
+        text = said.format(n=tokens, batch=f"{batch:,}", memory=memory, free=in_bytes(fit.free))
+        if fit.batch is not None and fit.batch > batch:
+            text += " " + _("Batch {most} would fit.").format(most=f"{fit.batch:,}")
+        return text
+    devices = _("{count} such devices would do.").format(count=f"{fit.devices:,}")
+    if fit.weights > fit.memory:
+        said = _("The weights alone need {weights} of {memory}.")
+        return f"{said.format(weights=in_bytes(fit.weights), memory=memory)} {devices}"
+    said = _("{n} tokens at batch {batch} need {used} of {memory}.")
+    text = said.format(n=tokens, batch=f"{batch:,}", used=in_bytes(fit.used), memory=memory)
+    if fit.batch:
+        would = _("Batch {most} would fit, or {count} such devices would do.")
+        return f"{text} {would.format(most=f'{fit.batch:,}', count=f'{fit.devices:,}')}"
+    return f"{text} {devices}"

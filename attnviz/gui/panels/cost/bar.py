@@ -6,8 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.core.cost.lines import rounded
-from attnviz.core.cost.memory_fit import Fit
+from attnviz.core.cost.memory_fit import Fit, in_bytes
 from attnviz.core.phrases import enumerated, named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -19,32 +18,6 @@ _SQUARE = 8.0
 PARTS = (("parameters", N_("weights")), ("cache", N_("KV cache")), ("fits", N_("free")))
 """(quantity that has the arithmetic of a part, its name), from left to right."""
 PAST = N_("past the memory")
-
-
-def in_bytes(count: int) -> str:
-    """A number of bytes, rounded where it is large."""
-    return rounded(count, "B").split(" = ")[0] or f"{count:,} B"
-
-
-def sentence(fit: Fit, n: int, batch: int, memory_gb: int) -> str:
-    """The bytes that stay free, or the lack of them and the batch or the devices that would do."""
-    memory, tokens = f"{memory_gb:,} GB", f"{n:,}"
-    if fit.free >= 0:
-        said = _("{n} tokens at batch {batch} fit in {memory}: {free} are free.")
-        text = said.format(n=tokens, batch=f"{batch:,}", memory=memory, free=in_bytes(fit.free))
-        if fit.batch is not None and fit.batch > batch:
-            text += " " + _("Batch {most} would fit.").format(most=f"{fit.batch:,}")
-        return text
-    devices = _("{count} such devices would do.").format(count=f"{fit.devices:,}")
-    if fit.weights > fit.memory:
-        said = _("The weights alone need {weights} of {memory}.")
-        return f"{said.format(weights=in_bytes(fit.weights), memory=memory)} {devices}"
-    said = _("{n} tokens at batch {batch} need {used} of {memory}.")
-    text = said.format(n=tokens, batch=f"{batch:,}", used=in_bytes(fit.used), memory=memory)
-    if fit.batch:
-        would = _("Batch {most} would fit, or {count} such devices would do.")
-        return f"{text} {would.format(most=f'{fit.batch:,}', count=f'{fit.devices:,}')}"
-    return f"{text} {devices}"
 
 
 class MemoryBar(Control):

@@ -33,26 +33,20 @@ from PySide6.QtWidgets import (
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded
+from attnviz.core.cost.memory_fit import sentence
 from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.phrases import named
 from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of
+from attnviz.explain.bills import EXPERIMENT, QUANTITIES, Question, bill, of_experiment, of_published, origin
 from attnviz.gui.live.answer import Answer
 from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.cost.bar import MemoryBar, sentence
+from attnviz.gui.panels.cost.bar import MemoryBar
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
-from attnviz.gui.panels.cost.question import (
-    EXPERIMENT,
-    QUANTITIES,
-    Question,
-    bill,
-    of_published,
-    origin,
-    timings,
-)
+from attnviz.gui.panels.cost.timings import timed_size, timings
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -260,7 +254,9 @@ class CostPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
+        self.question = of_experiment(
+            Question(architecture=architecture_of(store.experiment)), store.experiment
+        )
         self._runs: list[tuple[object, Measured]] = []
         self._timed: dict[Size, tuple[Timed, ...]] = {}
         self._times = Answer("timed", times, self)
@@ -304,7 +300,7 @@ class CostPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         is_first = old is None or old.experiment is not new.experiment
         if is_first and self.question.source == EXPERIMENT:
-            self.question = _of_experiment(self.question, self.store)
+            self.question = of_experiment(self.question, self.store.experiment)
             if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
                 self._show_soon()
 
@@ -460,7 +456,7 @@ class CostPanel(Panel):
         self._arrange()
         trace = self.store.trace
         self._measure.setVisible(q.quantity == "timed")
-        size = q.timed_size
+        size = timed_size(q)
         lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
         headline = _headline(lines)
@@ -480,7 +476,7 @@ class CostPanel(Panel):
     @Slot(str)
     def _on_source(self, id_: str) -> None:
         if id_ == EXPERIMENT:
-            self.ask(_of_experiment(replace(self.question, source=EXPERIMENT), self.store))
+            self.ask(of_experiment(self.question, self.store.experiment))
         else:
             self.ask(of_published(self.question, id_))
 
@@ -504,7 +500,7 @@ class CostPanel(Panel):
     def _on_measure(self) -> None:
         """Time the implementations, also once more."""
         self._times.clear()
-        self._times.ask(self.question.timed_size)
+        self._times.ask(timed_size(self.question))
 
     @Slot()
     def _on_times(self) -> None:
@@ -515,22 +511,6 @@ class CostPanel(Panel):
     @Slot()
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.lines.plain_lines())
-
-
-def _of_experiment(question: Question, store: Store) -> Question:
-    """The question asked of the live experiment: its shapes, its n, its number format."""
-    experiment = store.experiment
-    stack = stack_of(experiment)
-    main = next(a for a in stack if not a.n_tokens)
-    return replace(
-        question,
-        architecture=main,
-        rest=tuple(a for a in stack if a is not main),
-        source=EXPERIMENT,
-        n=experiment.n_queries,
-        weights=experiment.dtype,
-        kv=experiment.dtype,
-    )
 
 
 def _headline(lines: Sequence[Line]) -> str:

@@ -14,9 +14,9 @@ from PySide6.QtGui import QColor, QFontMetricsF, QResizeEvent
 from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Counts, Stack, counts
+from attnviz.explain.bills import EXPERIMENT, QUANTITY_BY_ID, Question, model_name
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme, head_color
-from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question, model_name
 from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import _
 

@@ -16,9 +16,9 @@ from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
 from attnviz.core.phrases import enumerated, with_remark
 from attnviz.errors import Message
+from attnviz.explain.bills import EXPERIMENT, OWN, Question
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle

@@ -1,4 +1,4 @@
-"""Input of the cost panel, as one value, and the bill that it gives."""
+"""What a bill of the cost counts, as one value, and the bill: parameters, operations, bytes, what fits."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.bench.cases import Size
-from attnviz.bench.implementations import IMPLEMENTATIONS, Timed
 from attnviz.core.cost import memory as cost_memory
 from attnviz.core.cost import memory_fit
 from attnviz.core.cost import stack as cost_stack
@@ -16,12 +14,13 @@ from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, Format
 from attnviz.core.cost.memory_fit import Fit
 from attnviz.core.cost.published_models import PUBLISHED_BY_ID
-from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, Peaks, roofline
-from attnviz.explain.architectures import counts_every_mask
-from attnviz.i18n import N_, _, ngettext
+from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, Peaks, roofline
+from attnviz.explain.architectures import counts_every_mask, stack_of
+from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.sites.by_hand import edited_shapes
 from attnviz.model.sites.titles import layer_label
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 OWN = "–"
@@ -98,12 +97,6 @@ class Question:
         return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
 
     @property
-    def timed_size(self) -> Size:
-        """One attention of these shapes, as it is timed: as many key heads as query heads."""
-        a = self.architecture
-        return Size(self.n, a.n_heads, a.d_qk)
-
-    @property
     def peaks(self) -> Peaks:
         """The device's with weights of the chosen format; with `OWN`, those that were set by hand."""
         return self.own if self.device == OWN else DEVICE_BY_ID[self.device].peaks(self.format(self.weights))
@@ -127,6 +120,21 @@ class Question:
         """Format of the stages: the weights' format, or float16 if that is for storage only."""
         chosen = FORMAT_BY_ID[self.weights]
         return chosen if chosen.bits >= 16 else FORMAT_BY_ID["float16"]
+
+
+def of_experiment(question: Question, experiment: Experiment) -> Question:
+    """The question asked of an experiment: its shapes, its n, its number format."""
+    stack = stack_of(experiment)
+    main = next(a for a in stack if not a.n_tokens)
+    return replace(
+        question,
+        architecture=main,
+        rest=tuple(a for a in stack if a is not main),
+        source=EXPERIMENT,
+        n=experiment.n_queries,
+        weights=experiment.dtype,
+        kv=experiment.dtype,
+    )
 
 
 def of_published(question: Question, id_: str) -> Question:
@@ -208,26 +216,6 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.peaks)
     named = (Line(device.name, kind="title"),) if device is not None else ()
     return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
-
-
-def timings(size: Size, timed: tuple[Timed, ...] | None) -> tuple[Line, ...]:
-    """The times of the three implementations; a request to measure where they are missing."""
-    title = _("Causal attention, {n} tokens, {heads} heads of {d_head} features, float32")
-    named = title.format(n=f"{size.n:,}", heads=size.heads, d_head=size.d_head)
-    lines = [Line(named, kind="title")]
-    for row in IMPLEMENTATIONS:
-        one = next((one for one in timed or () if one.implementation is row), None)
-        if one is not None:
-            threads = ngettext("{n} thread", "{n} threads", one.threads).format(n=one.threads)
-            lines.append(Line(_(row.title), "", threads, round(one.seconds * NANO), "ns", "total"))
-        elif timed is not None or row.omits(size):
-            why = _("{title}: not timed at this size, or its package is missing")
-            lines.append(Line(why.format(title=_(row.title)), kind="note"))
-        lines.append(Line(_(row.hint), kind="note"))
-    if timed:
-        same = _("Median of interleaved calls. The outputs differ by at most {difference}.")
-        lines.append(Line(same.format(difference=f"{max(o.difference for o in timed):.0e}"), kind="note"))
-    return tuple(lines)
 
 
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
