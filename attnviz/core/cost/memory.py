@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.lines import Bill, Factor, Line, key_width, parameter_count, value_width
 from attnviz.core.dims import group_counts
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 GB = 10**9
 
@@ -121,7 +121,7 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
     if a.windowed_layers:
         kept = Factor("min(n, w)", min(keys, a.window))
         bill.term(_("window layers"), b, Factor(_("window layers"), a.windowed_layers), kept, one)
-    whole = bill.total(_("cache of {n} tokens").format(n=f"{n:,}"))
+    whole = bill.total(ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"))
     bill.title(_("Same model with"))
     for _id, label, other in layouts(a):
         size = cache_bytes(other, n, format_, batch)
@@ -167,8 +167,12 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
 
 def _mha_label(a: Architecture) -> str:
     if a.latent is None:
-        return _("MHA, {count} KV heads").format(count=a.n_heads)
-    text = _("MHA, {count} heads of {keys} + {values} numbers")
+        return ngettext("MHA, {count} KV head", "MHA, {count} KV heads", a.n_heads).format(count=a.n_heads)
+    text = ngettext(
+        "MHA, {count} head of {keys} + {values} numbers",
+        "MHA, {count} heads of {keys} + {values} numbers",
+        a.n_heads,
+    )
     return text.format(count=a.n_heads, keys=a.d_qk, values=a.d_v)
 
 
@@ -278,9 +282,14 @@ def _fitting(bill: Bill, a: Architecture, n: int, batch: int, kv: Format, room: 
         bill.quotient(label, Factor(_("room"), room), per_token, "tokens")
     if context is not UNLIMITED and context > a.context > 1:
         bill.note(_("The model was trained for {context} tokens.").format(context=f"{a.context:,}"))
-    one = Factor(_("cache of {n} tokens").format(n=f"{n:,}"), cache_bytes(a, n, kv))
+    one = Factor(
+        ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"), cache_bytes(a, n, kv)
+    )
     bill.quotient(
-        _("largest batch, {n} tokens").format(n=f"{n:,}"), Factor(_("room"), room), one, "sequences"
+        ngettext("largest batch, {n} token", "largest batch, {n} tokens", n).format(n=f"{n:,}"),
+        Factor(_("room"), room),
+        one,
+        "sequences",
     )
 
 

@@ -18,7 +18,7 @@ from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Bill, Line, total
 from attnviz.core.cost.memory import GB, LAYOUTS, Format, layouts
 from attnviz.core.phrases import sequenced
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 Stack = tuple[Architecture, ...]
 Lines = tuple[Line, ...]
@@ -45,7 +45,7 @@ def prefill(stack: Stack, n: int, batch: int = 1) -> Lines:
     def one(a: Architecture) -> Lines:
         return cost_flops.prefill(a, a.n_tokens or n, batch)
 
-    return _added(stack, one, _("prefill of {n} tokens").format(n=f"{n:,}"))
+    return _added(stack, one, ngettext("prefill of {n} token", "prefill of {n} tokens", n).format(n=f"{n:,}"))
 
 
 def decode_step(stack: Stack, n: int, batch: int = 1) -> Lines:
@@ -68,7 +68,9 @@ def cache(stack: Stack, n: int, format_: Format, batch: int = 1) -> Lines:
     def one(a: Architecture) -> Lines:
         return cost_memory.cache(a, n, format_, batch)
 
-    return _added(decoded(stack), one, _("cache of {n} tokens").format(n=f"{n:,}"))
+    return _added(
+        decoded(stack), one, ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}")
+    )
 
 
 def stage_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
@@ -137,11 +139,11 @@ def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_g
         bill.lines.append(Line(label, "", held, context, "tokens", "total"))
     one = cache_bytes(stack, n, kv)
     if room >= 0 and one:
-        label = _("largest batch, {n} tokens").format(n=f"{n:,}")
+        label = ngettext("largest batch, {n} token", "largest batch, {n} tokens", n).format(n=f"{n:,}")
         bill.quotient(
             label,
             cost.Factor(_("room"), room),
-            cost.Factor(_("cache of {n} tokens").format(n=f"{n:,}"), one),
+            cost.Factor(ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"), one),
             "sequences",
         )
     bill.note(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."))

@@ -300,7 +300,11 @@ def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:
 
 FITS = (
     ("llama-3-70b", "80", "The weights alone need 141.11 GB of 80 GB. 2 such devices would do."),
-    ("llama-3-8b", "24", "8,192 tokens at batch 1 fit in 24 GB: 6.87 GB are free. Batch 7 would fit."),
+    (
+        "llama-3-8b",
+        "24",
+        "8,192 tokens at batch 1 fit in 24 GB: 6.87 GB are free. 60,573 tokens or batch 7 would fit.",
+    ),
     ("gpt3", "8", "The weights alone need 349.21 GB of 8 GB. 45 such devices would do."),
 )
 
@@ -331,7 +335,11 @@ def test_a_memory_of_any_size_is_typed_and_a_batch_past_it_names_another(
     type_number(qtbot, panel, "cost_memory_gb", "20")
     type_number(qtbot, panel, "cost_batch", "16")
     assert find(panel, Combo, "cost_memory").value() == OWN
-    said_ = "8,192 tokens at batch 16 need 33.24 GB of 20 GB. Batch 3 would fit, or 2 such devices would do."
+    # 20·10⁹ − 16,060,522,496 = 3,939,477,504 B, over 16 · 131,072 B: 1,878 tokens.
+    said_ = (
+        "8,192 tokens at batch 16 need 33.24 GB of 20 GB. "
+        "1,878 tokens or batch 3 would fit, or 2 such devices would do."
+    )
     assert panel.findChild(QLabel, "cost_sentence").text() == said_  # type: ignore[union-attr]
     panel.bar.chosen.emit("parameters")
     assert panel.question.quantity == "parameters"

@@ -32,7 +32,7 @@ class MemoryBar(Control):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self._fit = Fit(0, 0, 1, None)
+        self._fit = Fit(0, 0, 1, None, None)
 
     def set_fit(self, fit: Fit) -> None:
         """Show other numbers, or the same ones in another language."""

@@ -32,7 +32,7 @@ from PySide6.QtWidgets import (
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
-from attnviz.core.cost.lines import Line, rounded
+from attnviz.core.cost.lines import Line, rounded, valued
 from attnviz.core.cost.memory_fit import sentence
 from attnviz.core.cost.published_models import PUBLISHED
 from attnviz.core.phrases import named
@@ -202,8 +202,7 @@ class CostLines(QTextEdit):
 
 
 def _formula_and_value(line: Line) -> tuple[str, str]:
-    value = f"{line.value:,}".replace("-", "−") + (f" {line.unit}" if line.unit else "")
-    return " = ".join(part for part in (line.symbols, line.digits) if part), value
+    return line.formula, valued(line.value, line.unit)
 
 
 def _block(label: float, width: float, *, indent: float = 0.0, gap: float = 0.0) -> QTextBlockFormat:
@@ -519,5 +518,5 @@ def _headline(lines: Sequence[Line]) -> str:
 
 
 def _said(line: Line) -> str:
-    exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
+    exact = valued(line.value, line.unit)
     return " = ".join(part for part in (named(line.label, exact), rounded(line.value, line.unit)) if part)
