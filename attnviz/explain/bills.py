@@ -1,4 +1,4 @@
-"""What a bill of the cost counts, as one value, and the bill: parameters, operations, bytes, what fits."""
+"""Bills of parameters, operations, bytes and what fits, and the question that each answers."""
 
 from __future__ import annotations
 
@@ -101,6 +101,15 @@ class Question:
         """The device's with weights of the chosen format; with `OWN`, those that were set by hand."""
         return self.own if self.device == OWN else DEVICE_BY_ID[self.device].peaks(self.format(self.weights))
 
+    def with_window(self, w: int) -> Question:
+        """The question with a window of w tokens in every layer; 0 is none."""
+
+        def windowed(a: Architecture) -> Architecture:
+            return replace(a, window=w, windowed_layers=a.layers if w else 0)
+
+        own, *rest = (a if a.n_memory else windowed(a) for a in (self.architecture, *self.rest))
+        return replace(self, architecture=own, rest=tuple(rest))
+
     def with_own(self, **peaks: Any) -> Question:
         """The question with peaks that no device of the table has."""
         return replace(self, device=OWN, own=replace(self.peaks, format="", tf32=None, **peaks))
@@ -179,20 +188,24 @@ def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
     return _BILLS[question.quantity](question, trace)
 
 
-def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
-    """A note where the experiment has masks that the closed forms do not count."""
-    if q.source != EXPERIMENT or trace is None or counts_every_mask(trace.experiment):
+def caveats(q: Question, experiment: Experiment | None) -> tuple[Line, ...]:
+    """Notes on an experiment's operations: what decoding counts besides, masks of no closed form, edits."""
+    if q.source != EXPERIMENT or experiment is None:
         return ()
-    said = _("Counts respect the causal mask and the window; cells blocked by other masks count as visible.")
-    return (Line(said, kind="note"),)
+    said = []
+    if q.quantity in ("prefill", "step"):
+        said.append(_("Decoding counts norms, activations, residuals and biases, too."))
+    if not counts_every_mask(experiment):
+        said.append(
+            _("Counts respect the causal mask and the window; cells blocked by other masks count as visible.")
+        )
+    if all_edits(experiment):
+        said.append(_("Numbers by hand are not counted: at most one operation for each edited number."))
+    return tuple(Line(sentence, kind="note") for sentence in said)
 
 
-def _edits(q: Question, trace: Trace | None) -> tuple[Line, ...]:
-    """A note where numbers are edited by hand."""
-    if q.source != EXPERIMENT or trace is None or not all_edits(trace.experiment):
-        return ()
-    said = _("Numbers by hand are not counted: at most one operation for each edited number.")
-    return (Line(said, kind="note"),)
+def _of_run(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    return caveats(q, None if trace is None else trace.experiment)
 
 
 def _fits(q: Question) -> tuple[Line, ...]:
@@ -215,7 +228,7 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     device = DEVICE_BY_ID.get(q.device)
     lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.peaks)
     named = (Line(device.name, kind="title"),) if device is not None else ()
-    return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
+    return (*named, *lines, *_of_run(q, trace))
 
 
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
@@ -238,12 +251,8 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
 _BILLS: dict[str, Callable[[Question, Trace | None], tuple[Line, ...]]] = {
     "cache": lambda q, trace: cost_stack.cache(q.stack, q.n, q.kv_format, q.batch),
     "parameters": lambda q, trace: cost_stack.parameters(q.stack),
-    "prefill": lambda q, trace: (
-        cost_stack.prefill(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
-    ),
-    "step": lambda q, trace: (
-        cost_stack.decode_step(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
-    ),
+    "prefill": lambda q, trace: cost_stack.prefill(q.stack, q.n, q.batch) + _of_run(q, trace),
+    "step": lambda q, trace: cost_stack.decode_step(q.stack, q.n, q.batch) + _of_run(q, trace),
     "fits": lambda q, trace: _fits(q),
     "stages": _stages,
     "bound": _bound,

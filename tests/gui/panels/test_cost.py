@@ -40,9 +40,10 @@ from attnviz.explain.architectures import architecture_of
 from attnviz.explain.bills import OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.cost.cost import CostLines, CostPanel
+from attnviz.gui.panels.cost.cost import CostPanel
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.fields import FIELDS, CostFields
+from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
