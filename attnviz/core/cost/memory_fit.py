@@ -88,7 +88,7 @@ def sentence(fit: Fit, n: int, batch: int, memory_gb: int) -> str:
             "{n} tokens at batch {batch} fit in {memory}: {free} are free.",
             n,
         )
-        text = said.format(memory=memory, free=in_bytes(fit.free), **of)
+        text = said.format(memory=memory, free=told_apart(fit.free, memory_gb), **of)
     would = _would(fit, n, batch)
     return f"{text} {would}" if would else text
 

@@ -70,6 +70,7 @@ def test_the_sentence_names_tokens_batch_and_devices(n: int, batch: int, gb: int
 
 def test_two_rounded_numbers_that_differ_look_different() -> None:
     assert told_apart(80_004_000_000, 80) == "80.004 GB"
+    assert told_apart(79_995_608_000, 80) == "79.996 GB"
     assert told_apart(80_000_000_001, 80) == "80.000000001 GB"
     assert told_apart(1_000_001_000_000, 1000) == "1,000.001 GB"
     assert told_apart(80_010_000_000, 80) == "80.01 GB" and told_apart(80 * 10**9, 80) == "80.00 GB"
