@@ -13,7 +13,7 @@ from gaps import require_all
 
 import attnviz
 from attnviz.engines.decode.cache import STORES
-from attnviz.gui.panels.cost import question
+from attnviz.explain import bills
 from attnviz.gui.panels.decoding.slots import GROUPS
 from attnviz.model.caches import CACHES, Cache
 from attnviz.model.masks import MASKS
@@ -85,4 +85,4 @@ def test_every_kind_has_its_row_in_every_table_by_kind() -> None:
     assert {row.record for row in POSITIONS} == set(get_args(Position))
     assert {row.record for row in SCALINGS} == set(get_args(Scaling))
     assert {row.kind for row in MASKS} == set(get_args(Mask)) - {AnyOf}
-    assert set(question._BILLS) == set(question.QUANTITY_BY_ID)
+    assert set(bills._BILLS) == set(bills.QUANTITY_BY_ID)

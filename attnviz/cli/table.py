@@ -7,6 +7,7 @@ from attnviz.cli.commands import (
     bench,
     circuits,
     claims,
+    cost,
     decode,
     gui,
     heads,
@@ -44,5 +45,6 @@ COMMANDS: tuple[Command, ...] = (
     survey.COMMAND,
     lesson.COMMAND,
     claims.COMMAND,
+    cost.COMMAND,
     bench.COMMAND,
 )

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace as core_replace
+from functools import reduce
 from typing import Any
 
 from attnviz.core.cost.architecture import Architecture, Latent, Learned
+from attnviz.errors import Message, verbatim
 from attnviz.i18n import N_
 from attnviz.model.masks import cut_in_all_heads, mask_of
 from attnviz.model.operands.matrices import is_identity, output_tokens
 from attnviz.model.sites.sites import at, places, site_names
+from attnviz.model.sites.titles import KINDS
 from attnviz.model.spec import latent as parts
 from attnviz.model.spec.block import NORMS, FeedForward, Norm
 from attnviz.model.spec.differential import LAMBDA_ROWS
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ROLES, Causal, Window, vectors_shape
-from attnviz.model.spec.site import Site
+from attnviz.model.spec.site import Place, Site
 from attnviz.model.spec.source import Source
 
 FFN_ROLES = {"up": "ffn_up", "gate": "ffn_gate", "down": "ffn_down"}
@@ -28,17 +31,18 @@ def stack_of(experiment: Experiment) -> tuple[Architecture, ...]:
     Shared parts (position tables, the norms before and after the layers, the vocabulary) belong to the first
     one outside the encoder.
     """
-    found: dict[Architecture, list[str]] = {}
+    found: dict[Architecture, list[Place]] = {}
     for place in places(experiment):
-        site = _of_site(at(experiment, place.name))
+        read = at(experiment, place.name)
+        site = _of_site(read)
         if place.stack == "encoder":
-            site = core_replace(site, n_tokens=site.context)
-        found.setdefault(site, []).append(place.name)
+            site = core_replace(site, n_tokens=read.n_queries)
+        found.setdefault(site, []).append(place)
     stack = [
         core_replace(
-            site, layers=len(names), windowed_layers=site.windowed_layers * len(names), name=_named(names)
+            site, layers=len(alike), windowed_layers=site.windowed_layers * len(alike), name=_named(alike)
         )
-        for site, names in found.items()
+        for site, alike in found.items()
     ]
     main = next(index for index, site in enumerate(stack) if not site.n_tokens)
     stack[main] = core_replace(stack[main], **_once(experiment))
@@ -50,8 +54,40 @@ def architecture_of(experiment: Experiment) -> Architecture:
     return next(site for site in stack_of(experiment) if not site.n_tokens)
 
 
-def _named(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)})"
+_NUMBERED = {
+    "layers": (N_("layer {numbers}"), N_("layers {numbers}")),
+    "encoder": (N_("encoder layer {numbers}"), N_("encoder layers {numbers}")),
+    "decoder": (N_("decoder layer {numbers}"), N_("decoder layers {numbers}")),
+}
+"""Names of one layer and of several, by their stack."""
+
+_MOST_RUNS = 4
+"""Runs of consecutive layers that a name has; of more, those in the middle are left out."""
+
+
+def _named(found: list[Place]) -> Message:
+    """The layers of some attentions, counted from 1: "layers 1, 3 to 5", "decoder layer 1 · cross"."""
+    numbers = [place.layer + 1 for place in found]
+    runs = list[list[int]]()
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts = [_run(run) for run in runs]
+    if len(parts) > _MOST_RUNS:
+        parts[2:-1] = [verbatim("…")]
+    said = reduce(lambda text, part: Message("{text}, {part}", text=text, part=part), parts)
+    layers = Message(_NUMBERED[found[0].stack][len(numbers) > 1], numbers=said)
+    if not found[0].is_second:
+        return layers
+    return Message("{stack} · {kind}", stack=layers, kind=Message(KINDS[found[0].kind]))
+
+
+def _run(numbers: list[int]) -> Message:
+    if len(numbers) == 1:
+        return verbatim(str(numbers[0]))
+    return Message("{first} to {last}", first=numbers[0], last=numbers[-1])
 
 
 def _of_site(site: Site) -> Architecture:
@@ -79,7 +115,6 @@ def _of_site(site: Site) -> Architecture:
         d_head=site.heads.d_head,
         d_ff=0 if ffn is None else ffn.width,
         gated=ffn is not None and ffn.gated,
-        context=site.n_queries,
         window=0 if window is None or is_cross else window.left + 1,
         windowed_layers=0 if window is None or is_cross else 1,
         ahead=ahead,

@@ -73,6 +73,8 @@ class Store(QObject):
     """`gradient` is another one, or none."""
     rejected = Signal(object)
     """The error of an edit that was rejected."""
+    mended = Signal()
+    """A field whose value was rejected has a valid one."""
     noticed = Signal(object)
     """A Message: what an edit changed beside what it was made for."""
     engine_chosen = Signal(str, str)

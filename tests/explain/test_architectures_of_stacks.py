@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from experiments import SPREAD, STACKS, block, sited, small
+from experiments import ALL_SEEDED, SPREAD, STACKS, block, sited, small
 from first_layer import with_fields
 from hypothesis import given
 from msgspec.structs import replace
@@ -19,9 +19,10 @@ from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.model.edit.layers import set_n_layers
 from attnviz.model.sites.sites import at, places
 from attnviz.model.spec.arrays import Matrix
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.block import Block, FeedForward, Norm
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, Identity, SeededSinks
+from attnviz.model.spec.parts import Causal, Heads, Identity, SeededSinks, Window
 from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.rows import DrawnRow
 from attnviz.model.spec.site import Site
@@ -149,21 +150,45 @@ def test_operations_are_those_that_the_engines_count(name: str) -> None:
 def test_equal_layers_are_one_line_times_their_number() -> None:
     experiment = ALL["five equal layers"]
     (a,) = stack_of(experiment)
-    assert (a.layers, a.d_ff, a.gated, a.name) == (5, 5, True, "layers.0.self … layers.4.self (5)")
+    assert (a.layers, a.d_ff, a.gated, a.name) == (5, 5, True, "layers 1 to 5")
     labels = [line.label for line in cost_stack.parameters((a,))]
     assert "tables of positions" in labels and "biases, all layers" in labels
     assert architecture_of(experiment) == a
 
 
+def named(experiment: Experiment) -> list[str]:
+    return [str(a.name) for a in stack_of(experiment)]
+
+
+def test_layers_are_named_by_their_numbers_from_1() -> None:
+    five = COUNTED["seven"]
+    one = replace(five.layers[1], masks=(Causal(), Window(2, 0)))
+
+    def windowed(*indices: int, count: int) -> Experiment:
+        layers = set_n_layers(five, count).layers
+        return replace(five, layers=tuple(one if i in indices else layer for i, layer in enumerate(layers)))
+
+    assert named(windowed(2, count=5)) == ["layers 1 to 2, 4 to 5", "layer 3"]
+    assert named(windowed(1, 3, 5, 7, 9, count=10))[1] == "layers 2, 4, …, 10"
+
+
+def test_the_layouts_of_layers_that_differ_have_all_their_labels() -> None:
+    four = small(heads=Heads(4, 2, 4), behind=(Layer(heads=Heads(8, 4, 4), projections=ALL_SEEDED),))
+    labels = {id_: label for id_, label, _stack in cost_stack.laid_out(stack_of(four))}
+    assert labels["MHA"] == "MHA, 4 KV heads; MHA, 8 KV heads"
+    assert labels["GQA"] == "GQA, 2 KV heads; GQA, 4 KV heads"
+    assert labels["MQA"] == "MQA, 1 KV head"
+
+
 def test_attentions_that_differ_are_billed_under_their_names() -> None:
     stack = stack_of(STACKS["encoder and decoder"])
     assert [a.name for a in stack] == [
-        "encoder.0.self",
-        "encoder.1.self",
-        "decoder.0.self",
-        "decoder.0.cross",
-        "decoder.1.self",
-        "decoder.1.cross",
+        "encoder layer 1",
+        "encoder layer 2",
+        "decoder layer 1",
+        "decoder layer 1 · cross",
+        "decoder layer 2",
+        "decoder layer 2 · cross",
     ]
     lines = cost_stack.prefill(stack, 5)
     titles = [line.label for line in lines if line.kind == "title"]

@@ -30,7 +30,8 @@ DECODE_FORMAT = N_(
     "(positions of the cache), weights (a list for each head, over the keys seen so far), output, "
     "probabilities (over the vocabulary), next_token, and the costs cached and uncached: "
     "kv_projections, score_pairs, bytes_read, bytes_written, bytes_moved, bytes_held, flops, over "
-    "all layers. With several attentions, read, appended, weights and output are those of the first "
+    "all layers; flops are those of attnviz cost with norms, activations, residuals and biases. With "
+    "several attentions, read, appended, weights and output are those of the first "
     "one outside the encoder, and sites has the same for each of them by name. Numbers that JSON "
     'lacks are the strings "NaN", "Infinity" and "-Infinity".'
 )

@@ -80,7 +80,7 @@ class Architecture:
         norm, norms_per_layer: `layer` has a gain and a bias per feature, `rms` a gain. One more norm follows
             the last layer if a layer has any.
         n_positions: Rows of a learned position table.
-        context: Context length of the model; the initial value in the form.
+        context: Tokens that the model was trained for, the initial value in the form; 1 is not known.
         window, windowed_layers: w, and how many of the L layers attend to w keys only.
         ahead: Number of later keys that a query attends to: 0 is causal, None all.
         latent: Set for MLA; g and d_head then do not determine the cache.
@@ -97,7 +97,7 @@ class Architecture:
         d_embedding: Features of a token's embedding if they are projected to d_model; 0 is d_model.
         logits: Entries that have logits; None is V.
         n_tokens: Tokens of an encoder's own sequence, which runs once; 0 is the requested n tokens.
-        name: Names these attentions among several architectures.
+        name: Names these attentions among several architectures; None if they are all.
 
     Raises:
         ValueError: a sentence with the field, its value, and the requirement.
@@ -135,7 +135,7 @@ class Architecture:
     d_embedding: int = 0
     logits: int | None = None
     n_tokens: int = 0
-    name: str = ""
+    name: Message | None = None
 
     def __post_init__(self) -> None:
         for part in (self, self.latent, self.experts):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from attnviz.core.cost.architecture import Architecture, pairs
 from attnviz.core.cost.lines import Bill, Factor, Line, key_width, read_by_head, value_width
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 SOFTMAX_FLOPS = 5
 """Operations of the softmax for one score."""
@@ -31,7 +31,7 @@ def prefill(a: Architecture, n: int, batch: int = 1) -> tuple[Line, ...]:
             bill, a, layers, b, Factor(_pairs_symbol(a, windowed), pairs(a, n, windowed=windowed)), windowed
         )
     _after(bill, a, tokens)
-    total = bill.total(_("prefill of {n} tokens").format(n=f"{n:,}"))
+    total = bill.total(ngettext("prefill of {n} token", "prefill of {n} tokens", n).format(n=f"{n:,}"))
     blocked = sum(
         layers.value * (n * a.keys(n) - pairs(a, n, windowed=windowed))
         for windowed, layers in _layer_groups(a)

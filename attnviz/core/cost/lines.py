@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from attnviz.core.cost.architecture import Architecture
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 Unit = Literal["", "FLOP", "B", "ns", "tokens", "sequences"]
 Kind = Literal["term", "part", "total", "title", "note"]
@@ -45,6 +45,11 @@ class Line(NamedTuple):
     value: int = 0
     unit: Unit = ""
     kind: Kind = "term"
+
+    @property
+    def formula(self) -> str:
+        """The product in symbols and in digits."""
+        return " = ".join(part for part in (self.symbols, self.digits) if part)
 
 
 @dataclass
@@ -113,6 +118,16 @@ class Bill:
 def total(lines: Iterable[Line]) -> int:
     """The value of the last total among `lines`."""
     return [line.value for line in lines if line.kind == "total"][-1]
+
+
+def valued(value: int, unit: Unit) -> str:
+    """A value with all its digits and its unit: "8,192 B", "1 token"."""
+    exact = f"{value:,}".replace("-", "\N{MINUS SIGN}")
+    if unit == "tokens":
+        return ngettext("{n} token", "{n} tokens", value).format(n=exact)
+    if unit == "sequences":
+        return ngettext("{n} sequence", "{n} sequences", value).format(n=exact)
+    return f"{exact} {unit}".strip()
 
 
 def rounded(value: int, unit: Unit) -> str:

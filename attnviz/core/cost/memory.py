@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.lines import Bill, Factor, Line, key_width, parameter_count, value_width
 from attnviz.core.dims import group_counts
-from attnviz.i18n import _
+from attnviz.i18n import _, ngettext
 
 GB = 10**9
 
@@ -121,27 +121,33 @@ def cache(a: Architecture, n: int, format_: Format, batch: int = 1) -> tuple[Lin
     if a.windowed_layers:
         kept = Factor("min(n, w)", min(keys, a.window))
         bill.term(_("window layers"), b, Factor(_("window layers"), a.windowed_layers), kept, one)
-    whole = bill.total(_("cache of {n} tokens").format(n=f"{n:,}"))
+    whole = bill.total(ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"))
     bill.title(_("Same model with"))
     for _id, label, other in layouts(a):
         size = cache_bytes(other, n, format_, batch)
         times = _ratio(size, whole) if whole else "0"
-        text = _("{count} B per token, {times} times this").format(
-            count=f"{bytes_per_token(other, format_):,}", times=times
-        )
+        said = _("{count} B per token, {times} times this")
+        if other.windowed_layers:
+            said = _("{count} B per token inside every window, {times} times this")
+        text = said.format(count=f"{bytes_per_token(other, format_):,}", times=times)
         bill.lines.append(Line(label, "", text, size, "B", "part"))
     return tuple(bill.lines)
 
 
+LAYOUTS = ("MHA", "GQA", "MQA", "MLA", "window", "full")
+"""The ids of `layouts`, in their order."""
+
+
 def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
-    """The model with other layouts of heads: (id, label, architecture); the last has a window in every layer.
+    """The model with other layouts of heads, its windows kept, then with a window in every layer and in none:
+    (id, label, architecture).
 
     Without its latent, a model's heads keep their widths: d_nope + d_rope features per key, d_v per value.
     Where the model defines nothing, GQA has the largest divisor of h up to h/8 (2 at least), MLA the
     latent of its heads' width (`Latent.of_heads`), the window 4,096 keys in every layer.
     """
     d_key, d_value = (a.d_key, a.d_value) if a.latent is None else (a.d_qk, a.d_v)
-    plain = replace(a, latent=None, d_key=d_key, d_value=d_value, windowed_layers=0, window=0)
+    plain = replace(a, latent=None, d_key=d_key, d_value=d_value)
     g = a.n_kv_heads if 1 < a.n_kv_heads < a.n_heads else _group_heads(a.n_heads)
     latent = a.latent or Latent.of_heads(a.d_head)
     w = a.window or 4096
@@ -154,13 +160,19 @@ def layouts(a: Architecture) -> tuple[tuple[str, str, Architecture], ...]:
     rows.append(("MLA", mla, replace(plain, latent=latent)))
     windowed = replace(a, window=w, windowed_layers=a.layers)
     rows.append(("window", _("window of {count}, every layer").format(count=f"{w:,}"), windowed))
+    if a.windowed_layers:
+        rows.append(("full", _("no window"), replace(a, window=0, windowed_layers=0)))
     return tuple(rows)
 
 
 def _mha_label(a: Architecture) -> str:
     if a.latent is None:
-        return _("MHA, {count} KV heads").format(count=a.n_heads)
-    text = _("MHA, {count} heads of {keys} + {values} numbers")
+        return ngettext("MHA, {count} KV head", "MHA, {count} KV heads", a.n_heads).format(count=a.n_heads)
+    text = ngettext(
+        "MHA, {count} head of {keys} + {values} numbers",
+        "MHA, {count} heads of {keys} + {values} numbers",
+        a.n_heads,
+    )
     return text.format(count=a.n_heads, keys=a.d_qk, values=a.d_v)
 
 
@@ -270,9 +282,14 @@ def _fitting(bill: Bill, a: Architecture, n: int, batch: int, kv: Format, room: 
         bill.quotient(label, Factor(_("room"), room), per_token, "tokens")
     if context is not UNLIMITED and context > a.context > 1:
         bill.note(_("The model was trained for {context} tokens.").format(context=f"{a.context:,}"))
-    one = Factor(_("cache of {n} tokens").format(n=f"{n:,}"), cache_bytes(a, n, kv))
+    one = Factor(
+        ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"), cache_bytes(a, n, kv)
+    )
     bill.quotient(
-        _("largest batch, {n} tokens").format(n=f"{n:,}"), Factor(_("room"), room), one, "sequences"
+        ngettext("largest batch, {n} token", "largest batch, {n} tokens", n).format(n=f"{n:,}"),
+        Factor(_("room"), room),
+        one,
+        "sequences",
     )
 
 

@@ -15,7 +15,7 @@ from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Line, parameter_count, total
 from attnviz.core.cost.memory import GB, Format
 from attnviz.core.cost.stack import Stack, decoded
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 
 TERA, NANO = 10**12, 10**9
 
@@ -82,12 +82,22 @@ DEVICE_BY_ID = {device.id: device for device in DEVICES}
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass of the model: its title, the label of its time, its operations, and the parameters it reads."""
+    """A pass of the model: its title at n tokens, the label of its time, its operations, and the parameters
+    that it reads.
+    """
 
-    title: str
+    title: Callable[[int], str]
     time: str
     operations: Callable[[Stack, int, int], tuple[Line, ...]]
     reads: Callable[[Stack, int, int], int]
+
+
+def _prefill_title(n: int) -> str:
+    return ngettext("Prefill of {n} token", "Prefill of {n} tokens", n).format(n=f"{n:,}")
+
+
+def _step_title(n: int) -> str:
+    return _("Decoding step at token {n}").format(n=f"{n:,}")
 
 
 def _of_prefill(stack: Stack, n: int, batch: int) -> int:
@@ -115,8 +125,8 @@ def parameters_read(a: Architecture, tokens: int) -> int:
 
 
 PASSES: tuple[Pass, ...] = (
-    Pass(N_("Prefill of {n} tokens"), N_("prefill, at least"), cost_stack.prefill, _of_prefill),
-    Pass(N_("Decoding step at token {n}"), N_("decoding step, at least"), cost_stack.decode_step, _of_step),
+    Pass(_prefill_title, N_("prefill, at least"), cost_stack.prefill, _of_prefill),
+    Pass(_step_title, N_("decoding step, at least"), cost_stack.decode_step, _of_step),
 )
 
 
@@ -155,7 +165,7 @@ def _bound(
     if not is_compute:
         says = _("Memory-bound: {each} FLOP per byte; the ridge point of the device is {ridge}.")
     return (
-        Line(_(row.title).format(n=f"{n:,}"), kind="title"),
+        Line(row.title(n), kind="title"),
         Line(_("operations"), "", "", operations, "FLOP", "part"),
         Line(_("weights, {format}").format(format=weights.id), "", "", held, "B", "part"),
         Line(_("keys and values, {format}").format(format=kv.id), "", "", cached, "B", "part"),

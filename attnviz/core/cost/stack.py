@@ -16,8 +16,9 @@ from attnviz.core.cost import lines as cost
 from attnviz.core.cost import memory as cost_memory
 from attnviz.core.cost.architecture import Architecture
 from attnviz.core.cost.lines import Bill, Line, total
-from attnviz.core.cost.memory import GB, Format, layouts
-from attnviz.i18n import _
+from attnviz.core.cost.memory import GB, LAYOUTS, Format, layouts
+from attnviz.core.phrases import sequenced
+from attnviz.i18n import _, ngettext
 
 Stack = tuple[Architecture, ...]
 Lines = tuple[Line, ...]
@@ -44,7 +45,7 @@ def prefill(stack: Stack, n: int, batch: int = 1) -> Lines:
     def one(a: Architecture) -> Lines:
         return cost_flops.prefill(a, a.n_tokens or n, batch)
 
-    return _added(stack, one, _("prefill of {n} tokens").format(n=f"{n:,}"))
+    return _added(stack, one, ngettext("prefill of {n} token", "prefill of {n} tokens", n).format(n=f"{n:,}"))
 
 
 def decode_step(stack: Stack, n: int, batch: int = 1) -> Lines:
@@ -67,7 +68,9 @@ def cache(stack: Stack, n: int, format_: Format, batch: int = 1) -> Lines:
     def one(a: Architecture) -> Lines:
         return cost_memory.cache(a, n, format_, batch)
 
-    return _added(decoded(stack), one, _("cache of {n} tokens").format(n=f"{n:,}"))
+    return _added(
+        decoded(stack), one, ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}")
+    )
 
 
 def stage_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
@@ -81,18 +84,16 @@ def stage_bytes(stack: Stack, n: int, format_: Format, batch: int = 1) -> int:
 def laid_out(stack: Stack) -> tuple[tuple[str, str, Stack], ...]:
     """The stack with other layouts of heads: (id, label, stack).
 
-    An attention that cannot have a layout keeps its own; the label is that of the first that has it.
+    An attention that cannot have a layout keeps its own; the label has those of all that differ.
     """
-    labels: dict[str, str] = {}
-    tables = [{id_: other for id_, _label, other in layouts(a)} for a in stack]
-    for a in stack:
-        for id_, label, _other in layouts(a):
-            labels.setdefault(id_, label)
-    order = [id_ for id_ in ("MHA", "GQA", "MQA", "MLA", "window") if id_ in labels]
-    return tuple(
-        (id_, labels[id_], tuple(table.get(id_, a) for a, table in zip(stack, tables, strict=True)))
-        for id_ in order
-    )
+    tables = [{id_: (label, other) for id_, label, other in layouts(a)} for a in stack]
+    rows = []
+    for id_ in LAYOUTS:
+        labels = dict.fromkeys(table[id_][0] for table in tables if id_ in table)
+        if labels:
+            others = (table[id_][1] if id_ in table else a for a, table in zip(stack, tables, strict=True))
+            rows.append((id_, sequenced(labels), tuple(others)))
+    return tuple(rows)
 
 
 def longest_context(stack: Stack, room: int, format_: Format, batch: int = 1) -> int | None:
@@ -138,11 +139,11 @@ def fits(stack: Stack, n: int, batch: int, weights: Format, kv: Format, memory_g
         bill.lines.append(Line(label, "", held, context, "tokens", "total"))
     one = cache_bytes(stack, n, kv)
     if room >= 0 and one:
-        label = _("largest batch, {n} tokens").format(n=f"{n:,}")
+        label = ngettext("largest batch, {n} token", "largest batch, {n} tokens", n).format(n=f"{n:,}")
         bill.quotient(
             label,
             cost.Factor(_("room"), room),
-            cost.Factor(_("cache of {n} tokens").format(n=f"{n:,}"), one),
+            cost.Factor(ngettext("cache of {n} token", "cache of {n} tokens", n).format(n=f"{n:,}"), one),
             "sequences",
         )
     bill.note(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."))
@@ -162,7 +163,7 @@ def _added(stack: Stack, billed: Callable[[Architecture], Lines], label: str) ->
     notes: dict[Line, None] = {}
     totals = []
     for a in stack:
-        lines.append(Line(a.name, kind="title"))
+        lines.append(Line(a.name.text() if a.name is not None else "", kind="title"))
         lines_of_one = billed(a)
         totals.append(total(lines_of_one))
         notes |= dict.fromkeys(line for line in lines_of_one if line.kind == "note")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from attnviz.core.cost.memory import FORMAT_BY_ID
@@ -33,8 +31,7 @@ def draw_cost(subject: Subject, style: Style) -> Drawing:
 def drawn_stacks(experiment: Experiment) -> list[tuple[str, Stack]]:
     """The stacks whose caches are drawn, with their labels."""
     stack = stack_of(experiment)
-    rows = [(_("this experiment"), stack), *((label, other) for _id, label, other in laid_out(stack))]
-    return [(label, tuple(replace(one, context=1) for one in other)) for label, other in rows]
+    return [(_("this experiment"), stack), *((label, other) for _id, label, other in laid_out(stack))]
 
 
 def _curve(label: str, stack: Stack, index: int, shades: Shades) -> Curve:

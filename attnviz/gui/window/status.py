@@ -100,6 +100,12 @@ class StatusLine(QStatusBar):
         self._make_room()
 
     @Slot()
+    def forget_error(self) -> None:
+        """Take an error away; any other sentence stays."""
+        if self._error is not None:
+            self.clear()
+
+    @Slot()
     def clear(self) -> None:
         """Take the sentence away."""
         self._error, self._said_in = None, ""
@@ -150,8 +156,8 @@ class StatusLine(QStatusBar):
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:
         """An error is over with the next edit that is taken."""
-        if self._error is not None and old.experiment is not new.experiment:
-            self.clear()
+        if old.experiment is not new.experiment:
+            self.forget_error()
 
     @Slot(object)
     def _on_late(self, problem: Message) -> None:

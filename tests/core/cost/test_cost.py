@@ -222,6 +222,21 @@ def test_the_saving_of_a_latent_is_one_number_in_the_bill_and_in_the_mechanism(i
     assert found["MLA"][1] == bytes_per_token(a, FLOAT16)
 
 
+def test_other_heads_keep_the_windows() -> None:
+    """Gemma 2 9B: 8 KV heads of 256 numbers, a window of 4,096 tokens in 21 of 42 layers."""
+    sizes = {name: cache_bytes(a, 8192, FLOAT16) for name, _label, a in layouts(model("gemma-2-9b"))}
+    each, kept = 2 * 256 * 2, 21 * (8192 + 4096)
+    assert sizes["GQA"] == cache_bytes(model("gemma-2-9b"), 8192, FLOAT16) == 8 * each * kept
+    assert (sizes["MHA"], sizes["MQA"]) == (16 * each * kept, each * kept)
+    assert sizes["window"] == 8 * each * 42 * 4096
+    assert sizes["full"] == 8 * each * 42 * 8192
+    digits = {line.label: line.digits for line in cache(model("gemma-2-9b"), 8192, FLOAT16)}
+    token = 8 * each * 42
+    assert digits["GQA, 8 KV heads"] == f"{token:,} B per token inside every window, 1.00 times this"
+    assert digits["no window"] == f"{token:,} B per token, 1.33 times this"
+    assert "full" not in {name for name, _label, _a in layouts(model("llama-3-8b"))}
+
+
 def test_mha_of_deepseek_v3_caches_71_times_as_much() -> None:
     sizes = {name: bytes_per_token(a, FLOAT16) for name, _label, a in layouts(model("deepseek-v3"))}
     assert sizes["MHA"] == 61 * 2 * 128 * (192 + 128) and round(sizes["MHA"] / sizes["MLA"], 1) == 71.1

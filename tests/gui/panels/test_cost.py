@@ -10,6 +10,7 @@ import pointer
 import pytest
 from desk import count_color, picture
 from first_layer import change, stacked
+from msgspec.structs import replace as with_parts
 from panels import recolor
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication
@@ -29,18 +30,20 @@ from pytestqt.qtbot import QtBot
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import IMPLEMENTATIONS, timed
 from attnviz.core.cost.lines import Line
-from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, cache_bytes, layouts
+from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, cache, cache_bytes, layouts
 from attnviz.core.cost.published_models import PUBLISHED, PUBLISHED_BY_ID, Published
 from attnviz.core.cost.roofline import Peaks
 from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
+from attnviz.errors import Message
 from attnviz.explain.architectures import architecture_of
+from attnviz.explain.bills import OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
-from attnviz.gui.panels.cost.cost import CostLines, CostPanel
+from attnviz.gui.panels.cost.cost import CostPanel
 from attnviz.gui.panels.cost.curve import CostCurve
 from attnviz.gui.panels.cost.fields import FIELDS, CostFields
-from attnviz.gui.panels.cost.question import OWN, QUANTITIES, Question, bill, of_published
+from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
@@ -48,10 +51,11 @@ from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
 from attnviz.model.edit.by_hand import with_text
+from attnviz.model.spec.attention import Layer
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment, one_layer
 from attnviz.model.spec.latent import Latent as LatentOfDocument
-from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors
+from attnviz.model.spec.parts import Causal, Heads, Padding, Projections, Seeded, SeededVectors, Window
 
 W = TypeVar("W", bound=QWidget)
 SEEDED = Projections(Seeded(0), Seeded(1), Seeded(2), Seeded(3))
@@ -147,6 +151,51 @@ def test_a_number_of_kv_heads_that_does_not_divide_becomes_the_nearest_that_does
     assert panel.question.architecture.n_kv_heads == 32
     type_number(qtbot, panel, "cost_heads", "48")
     assert panel.question.architecture.n_kv_heads == 24
+
+
+def test_a_size_that_became_another_is_told(panel: CostPanel, qtbot: QtBot) -> None:
+    told = list[Message]()
+    panel.store.noticed.connect(told.append)
+    choose(panel, "cost_source", "llama-3-70b")
+    type_number(qtbot, panel, "cost_kv_heads", "7")
+    assert [str(message) for message in told] == ["KV heads g: 7 became 8."]
+    assert panel.question.architecture.n_kv_heads == 8
+    type_number(qtbot, panel, "cost_kv_heads", "16")
+    assert len(told) == 1, "16 divides 64"
+    type_number(qtbot, panel, "cost_heads", "7")
+    assert str(told[-1]) == "KV heads g: 16 became 7."
+
+
+def test_a_model_is_edited_until_its_values_are_the_published_ones(panel: CostPanel, qtbot: QtBot) -> None:
+    for model, name, values in (
+        ("llama-3-70b", "cost_kv_heads", ("64", "8")),
+        ("llama-3-70b", "cost_windowed", ("3", "0")),
+        ("deepseek-v3", "cost_layers", ("2", "61")),
+        ("mistral-7b", "cost_layers", ("4", "32")),
+    ):
+        choose(panel, "cost_source", model)
+        edited = []
+        for value in values:
+            type_number(qtbot, panel, name, value)
+            edited.append("edited" in said(panel))
+            assert edited[-1] == find(panel, QPushButton, "cost_reset").isVisible()
+        assert edited == [True, False], (model, name)
+
+
+def test_a_refusal_is_over_once_a_value_is_valid(panel: CostPanel, qtbot: QtBot) -> None:
+    refused, mended = list[ValueError](), list[bool]()
+    panel.store.rejected.connect(refused.append)
+    panel.store.mended.connect(lambda: mended.append(True))
+    type_number(qtbot, panel, "cost_memory_gb", "0")
+    assert [str(error) for error in refused] == ["The value must be at least 1; got 0."] and not mended
+    for text in ("141", "141"):
+        type_number(qtbot, panel, "cost_memory_gb", text)
+    assert panel.question.memory_gb == 141 and mended == [True]
+    choose(panel, "cost_source", "deepseek-v3")
+    type_number(qtbot, panel, "cost_d_rope", "63")
+    assert "an even number; got 63" in str(refused[-1]) and mended == [True]
+    type_number(qtbot, panel, "cost_d_rope", "32")
+    assert mended == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -252,7 +301,11 @@ def test_what_fits_starts_with_the_chosen_memory(panel: CostPanel) -> None:
 
 FITS = (
     ("llama-3-70b", "80", "The weights alone need 141.11 GB of 80 GB. 2 such devices would do."),
-    ("llama-3-8b", "24", "8,192 tokens at batch 1 fit in 24 GB: 6.87 GB are free. Batch 7 would fit."),
+    (
+        "llama-3-8b",
+        "24",
+        "8,192 tokens at batch 1 fit in 24 GB: 6.87 GB are free. 60,573 tokens or batch 7 would fit.",
+    ),
     ("gpt3", "8", "The weights alone need 349.21 GB of 8 GB. 45 such devices would do."),
 )
 
@@ -283,7 +336,11 @@ def test_a_memory_of_any_size_is_typed_and_a_batch_past_it_names_another(
     type_number(qtbot, panel, "cost_memory_gb", "20")
     type_number(qtbot, panel, "cost_batch", "16")
     assert find(panel, Combo, "cost_memory").value() == OWN
-    said_ = "8,192 tokens at batch 16 need 33.24 GB of 20 GB. Batch 3 would fit, or 2 such devices would do."
+    # 20·10⁹ − 16,060,522,496 = 3,939,477,504 B, over 16 · 131,072 B: 1,878 tokens.
+    said_ = (
+        "8,192 tokens at batch 16 need 33.24 GB of 20 GB. "
+        "1,878 tokens or batch 3 would fit, or 2 such devices would do."
+    )
     assert panel.findChild(QLabel, "cost_sentence").text() == said_  # type: ignore[union-attr]
     panel.bar.chosen.emit("parameters")
     assert panel.question.quantity == "parameters"
@@ -327,11 +384,46 @@ def test_a_value_stands_on_one_line_with_its_unit(qtbot: QtBot) -> None:
         assert lines.cursorRect(first).top() == lines.cursorRect(last).top(), width
 
 
+@pytest.mark.parametrize("language", ["en", "zh_CN"])
+@pytest.mark.parametrize("model", ["llama-3-70b", "deepseek-v3"])
+def test_a_label_its_product_and_its_value_stand_beside_each_other(
+    qtbot: QtBot, language: str, model: str
+) -> None:
+    """The widest label, "window of 4,096, every layer", has its column, or its product stands below it."""
+    set_language(language)
+    lines = CostLines()
+    qtbot.addWidget(lines)
+    lines.set_lines(cache(PUBLISHED_BY_ID[model].architecture, 8192, FORMAT_BY_ID["float16"]))
+    set_language("en")
+    for width in range(400, 1000, 40):
+        lines.resize(width, 900)
+        lines.grab()  # lays out the text
+        block = lines.document().begin()
+        while block.isValid():
+            assert "\t" not in block.text() or block.layout().lineCount() == 1, (width, block.text())
+            block = block.next()
+    beside = [row for row in lines.toPlainText().splitlines() if row.count("\t") == 2]
+    assert len(beside) >= 8, "with room, every product is beside its label"
+
+
+def test_letters_grow_with_the_room_and_values_stay_near_their_labels(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-3-70b")
+    assert panel.lines.font().pixelSize() == 12
+    panel.resize(2560, 1300)
+    QApplication.processEvents()
+    assert panel.lines.font().pixelSize() == panel._total.font().pixelSize() == 20
+    assert panel.lines.width() < 0.5 * panel.width()
+    assert "= 2.68 GB" in said(panel)
+    panel.resize(1100, 400)
+    QApplication.processEvents()
+    assert panel.lines.font().pixelSize() == 12
+
+
 def test_curves_are_the_exact_counts_and_are_painted(panel: CostPanel) -> None:
     choose(panel, "cost_source", "gemma-2-9b")
     curve = find(panel, CostCurve, "cost_curve")
     own, names = curve.series()[0], [one.tag for one in curve.series()]
-    assert names == ["this experiment", "MHA", "GQA", "MQA", "MLA", "w 4,096"]
+    assert names == ["Gemma-2-9B", "MHA", "GQA", "MQA", "MLA", "w 4,096", "no window"]
     gemma = PUBLISHED_BY_ID["gemma-2-9b"].architecture
     assert own.counts[-1][0] == 131_072
     assert all(value == cache_bytes(gemma, n, FORMAT_BY_ID["float16"]) for n, value in own.counts)
@@ -442,6 +534,85 @@ def test_the_total_stands_above_what_scrolls(panel: CostPanel) -> None:
     value = cache_bytes_of_lines(panel)
     assert total is not None and total.isVisible() and f"{value:,} B" in total.text()
     assert total.geometry().bottom() < panel.lines.mapTo(panel, QPoint()).y()
+
+
+HEADLINES = (
+    # 24·10⁹ − 2 · 8,030,261,248 = 7,939,477,504 B; a token needs 2 · 8 · 128 · 2 · 32 = 131,072 B.
+    (
+        "llama-3-8b",
+        "24",
+        "longest context, batch 1: 60,573 tokens · largest batch, 8,192 tokens: 7 sequences",
+    ),
+    # 2 · 70,553,706,496 B of weights are more than 80·10⁹ B: the line above says so.
+    ("llama-3-70b", "80", ""),
+    # 192·10⁹ − 141,107,412,992 = 50,892,587,008 B; a token needs 2 · 8 · 128 · 2 · 80 = 327,680 B.
+    (
+        "llama-3-70b",
+        "192",
+        "longest context, batch 1: 155,311 tokens · largest batch, 8,192 tokens: 18 sequences",
+    ),
+)
+
+
+@pytest.mark.parametrize(("model", "memory", "expected"), HEADLINES)
+def test_the_headline_of_the_capacity_is_that_of_the_chosen_memory(
+    panel: CostPanel, model: str, memory: str, expected: str
+) -> None:
+    choose(panel, "cost_source", model)
+    choose(panel, "cost_quantity", "fits")
+    choose(panel, "cost_memory", memory)
+    assert find(panel, QLabel, "cost_total").text() == expected
+
+
+def test_the_length_of_the_text_is_no_length_of_the_training(panel: CostPanel) -> None:
+    choose(panel, "cost_quantity", "fits")
+    assert "longest context" in said(panel) and "trained" not in said(panel)
+    choose(panel, "cost_source", "llama-3-8b")  # 60,573 tokens fit in 24 GB; config.json says 8,192
+    choose(panel, "cost_memory", "24")
+    assert "The model was trained for 8,192 tokens." in said(panel)
+
+
+def of_five(first: Layer) -> Experiment:
+    """A stack of five layers of 4 heads and 2 KV heads, of which the first one is another."""
+    one = experiment().layers[0]
+    return with_parts(experiment(), layers=(first, one, one, one, one))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected", "hidden"),
+    [
+        ({"masks": (Causal(), Window(2, 0))}, "1 × w 3 (layer 1)\n4 × layers 2 to 5", "cost_window"),
+        (
+            {"heads": Heads(8, 1, 4)},
+            "1 × h 8, g 1 (layer 1)\n4 × h 4, g 2 (layers 2 to 5)",
+            "cost_kv_heads",
+        ),
+    ],
+)
+def test_layers_that_differ_are_listed_in_groups(
+    panel: CostPanel, changes: dict[str, object], expected: str, hidden: str
+) -> None:
+    groups = find(panel, QLabel, "cost_groups")
+    assert groups.isHidden() and not find(panel, DragNumber, "cost_kv_heads").isHidden()
+    five = of_five(with_parts(experiment().layers[0], **changes))
+    panel.store.open(Document(five))
+    QApplication.processEvents()
+    assert groups.text() == expected and not groups.isHidden()
+    assert find(panel, DragNumber, "cost_layers").value() == 5
+    assert (
+        find(panel, DragNumber, hidden).isHidden() and not find(panel, DragNumber, "cost_d_model").isHidden()
+    )
+    assert "layer 1\n" in said(panel) and "layers 2 to 5\n" in said(panel) and "self" not in said(panel)
+    panel.store.set_trace(run(NumpyEngine("float32"), five))
+    choose(panel, "cost_quantity", "stages")
+    assert "layer 1 · weights\t" in said(panel) and "self" not in said(panel)
+
+
+def test_the_headline_says_both_passes_of_a_roofline(panel: CostPanel) -> None:
+    choose(panel, "cost_source", "llama-2-7b")
+    choose(panel, "cost_quantity", "bound")
+    headline = find(panel, QLabel, "cost_total").text()
+    assert headline.startswith("prefill, at least: ") and " · decoding step, at least: " in headline
 
 
 def cache_bytes_of_lines(panel: CostPanel) -> int:

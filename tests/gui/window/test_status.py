@@ -6,9 +6,11 @@ import numpy as np
 from desk import WAIT_MS, MakeDesk
 from first_layer import change
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QLineEdit
+from pytestqt.qtbot import QtBot
 
 from attnviz.gui.widgets.numbers.drag import DragNumber
+from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.model.spec.parts import ExplicitVectors
 
 
@@ -36,6 +38,20 @@ def test_a_refusal_is_said_wherever_it_was_typed_and_goes_with_the_next_edit(mak
         assert desk.window.status.message() == f"{name} is too large"
     change(desk.store, temperature=2.0)
     assert desk.window.status.message() == ""
+
+
+def test_a_refused_number_that_is_typed_again_leaves_no_complaint(qtbot: QtBot, make_desk: MakeDesk) -> None:
+    """Also if the number is the old one, so that the document stays as it is."""
+    desk = make_desk()
+    number = desk.find(SliderField, "temperature_field").number
+    for text, complaint in (("-1", "must be"), ("1.00", "")):
+        number.setFocus()
+        number.open_editor(text)
+        editor = number.findChild(QLineEdit, "number_editor")
+        assert editor is not None
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+        assert complaint in desk.window.status.message()
+        assert bool(desk.window.status.message()) == bool(complaint)
 
 
 def test_what_was_done_is_not_wiped_away_by_an_edit(make_desk: MakeDesk) -> None:

@@ -6,8 +6,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from attnviz.core.cost.lines import rounded
-from attnviz.core.cost.memory_fit import Fit
+from attnviz.core.cost.memory_fit import Fit, in_bytes
 from attnviz.core.phrases import enumerated, named
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
@@ -16,35 +15,9 @@ from attnviz.i18n import N_, _
 
 BAR, LEGEND = 16, 18
 _SQUARE = 8.0
-PARTS = (("parameters", N_("weights")), ("cache", N_("cache")), ("fits", N_("free")))
+PARTS = (("parameters", N_("weights")), ("cache", N_("KV cache")), ("fits", N_("free")))
 """(quantity that has the arithmetic of a part, its name), from left to right."""
 PAST = N_("past the memory")
-
-
-def in_bytes(count: int) -> str:
-    """A number of bytes, rounded where it is large."""
-    return rounded(count, "B").split(" = ")[0] or f"{count:,} B"
-
-
-def sentence(fit: Fit, n: int, batch: int, memory_gb: int) -> str:
-    """The bytes that stay free, or the lack of them and the batch or the devices that would do."""
-    memory, tokens = f"{memory_gb:,} GB", f"{n:,}"
-    if fit.free >= 0:
-        said = _("{n} tokens at batch {batch} fit in {memory}: {free} are free.")
-        text = said.format(n=tokens, batch=f"{batch:,}", memory=memory, free=in_bytes(fit.free))
-        if fit.batch is not None and fit.batch > batch:
-            text += " " + _("Batch {most} would fit.").format(most=f"{fit.batch:,}")
-        return text
-    devices = _("{count} such devices would do.").format(count=f"{fit.devices:,}")
-    if fit.weights > fit.memory:
-        said = _("The weights alone need {weights} of {memory}.")
-        return f"{said.format(weights=in_bytes(fit.weights), memory=memory)} {devices}"
-    said = _("{n} tokens at batch {batch} need {used} of {memory}.")
-    text = said.format(n=tokens, batch=f"{batch:,}", used=in_bytes(fit.used), memory=memory)
-    if fit.batch:
-        would = _("Batch {most} would fit, or {count} such devices would do.")
-        return f"{text} {would.format(most=f'{fit.batch:,}', count=f'{fit.devices:,}')}"
-    return f"{text} {devices}"
 
 
 class MemoryBar(Control):
@@ -59,7 +32,7 @@ class MemoryBar(Control):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self._fit = Fit(0, 0, 1, None)
+        self._fit = Fit(0, 0, 1, None, None)
 
     def set_fit(self, fit: Fit) -> None:
         """Show other numbers, or the same ones in another language."""
@@ -68,11 +41,21 @@ class MemoryBar(Control):
         self._grow()
         self.update()
 
+    def set_px(self, px: int) -> None:
+        """The size of the letters of the legend."""
+        self.setFont(ui_font(px))
+        self._grow()
+
     def sizeHint(self) -> QSize:
-        return QSize(320, BAR + LEGEND)
+        return QSize(320, BAR + self._line)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, BAR + LEGEND)
+        return QSize(80, BAR + self._line)
+
+    @property
+    def _line(self) -> int:
+        """Height of a line of the legend."""
+        return LEGEND + self.font().pixelSize() - (TEXT_PX - 1)
 
     def parts(self) -> tuple[QRectF, QRectF, QRectF]:
         """The places of weights, cache and what is free; the last is empty past the memory."""
@@ -109,8 +92,8 @@ class MemoryBar(Control):
             text = f"{row[0]} {row[1]}"
             taken = _SQUARE + 4 + metrics.horizontalAdvance(text) + 1
             if x and x + taken > width:
-                x, y = 0.0, y + LEGEND
-            found.append((row, text, QRectF(x + _SQUARE + 4, y, taken - _SQUARE - 4, LEGEND)))
+                x, y = 0.0, y + self._line
+            found.append((row, text, QRectF(x + _SQUARE + 4, y, taken - _SQUARE - 4, self._line)))
             x += taken + 2 * GRID
         return found
 
@@ -133,7 +116,7 @@ class MemoryBar(Control):
             painter.drawLine(QPointF(past.left(), 0), QPointF(past.left(), BAR))
         for (_name, _count, color), text, room in self._texts(self.width()):
             square = QRectF(
-                room.left() - _SQUARE - 4, room.top() + (LEGEND - _SQUARE) / 2 - 1, _SQUARE, _SQUARE
+                room.left() - _SQUARE - 4, room.top() + (room.height() - _SQUARE) / 2 - 1, _SQUARE, _SQUARE
             )
             painter.fillRect(square, QColor(color))
             painter.setPen(QColor(theme.error if color == theme.error else theme.ink))

@@ -7,53 +7,27 @@ from dataclasses import replace
 from weakref import ref
 
 from PySide6.QtCore import QSize, Qt, QTimer, Slot
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetricsF,
-    QGuiApplication,
-    QResizeEvent,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextOption,
-)
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QLayout,
-    QSizePolicy,
-    QTextEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QFont, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from attnviz.bench.cases import Size
 from attnviz.bench.implementations import Timed
-from attnviz.core.cost.lines import Line, rounded
+from attnviz.core.cost.lines import Line, rounded, valued
+from attnviz.core.cost.memory_fit import sentence
 from attnviz.core.cost.published_models import PUBLISHED
-from attnviz.core.cost.stack import Stack
 from attnviz.core.phrases import named
 from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of
+from attnviz.explain.bills import EXPERIMENT, QUANTITIES, Question, bill, of_experiment, of_published, origin
 from attnviz.gui.live.answer import Answer
-from attnviz.gui.look.fonts import number_font, ui_font
-from attnviz.gui.look.theme import GRID, LIGHT, TEXT_PX, Theme
+from attnviz.gui.look.fonts import ui_font
+from attnviz.gui.look.theme import GRID, TEXT_PX
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.cost.bar import MemoryBar, sentence
+from attnviz.gui.panels.cost.bar import MemoryBar
 from attnviz.gui.panels.cost.curve import CostCurve, Measured
 from attnviz.gui.panels.cost.fields import CostFields
-from attnviz.gui.panels.cost.question import (
-    EXPERIMENT,
-    QUANTITIES,
-    Question,
-    bill,
-    of_published,
-    origin,
-    timings,
-)
+from attnviz.gui.panels.cost.lines import CostLines
+from attnviz.gui.panels.cost.timings import timed_size, timings
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -70,123 +44,17 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
-_WORTH_ROUNDING = 10**6
-"""Bytes from which a part is also shown in GB and GiB; totals always are."""
-
-_LABEL_PX = 176
-"""Width of the labels where a line has room for its product."""
-
-
-class CostLines(QTextEdit):
-    """Read-only text. A product is beside its label if it fits, else below it."""
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._lines: tuple[Line, ...] = ()
-        self._theme = LIGHT
-        self.setReadOnly(True)
-        self.setUndoRedoEnabled(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setProperty("bare", True)
-        self.setFont(number_font(TEXT_PX))
-        self.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-        )
-        self.setWordWrapMode(QTextOption.WrapMode.WordWrap)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.document().setDocumentMargin(0)
-        self.setMinimumWidth(150)
-
-    def set_lines(self, lines: Sequence[Line]) -> None:
-        """Show these lines; the place of the scroll bar stays where the bill is as long as before."""
-        if tuple(lines) != self._lines:
-            is_same = [line.label for line in lines] == [line.label for line in self._lines]
-            self._lines = tuple(lines)
-            place = self.verticalScrollBar().value() if is_same else 0
-            self._write()
-            self.verticalScrollBar().setValue(place)
-
-    def plain_lines(self) -> str:
-        """Every line as tab-separated text: label, symbols, digits, value, unit."""
-        rows = []
-        for line in self._lines:
-            value = "" if line.kind in ("title", "note") else f"{line.value}"
-            rows.append("\t".join((line.label, line.symbols, line.digits, value, line.unit)).rstrip("\t"))
-        return "\n".join(rows) + "\n"
-
-    def apply_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self._write()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self._write()
-
-    # --- writing
-
-    def _write(self) -> None:
-        self.clear()
-        cursor = QTextCursor(self.document())
-        cursor.beginEditBlock()
-        for index, line in enumerate(self._lines):
-            if index:
-                cursor.insertBlock()
-            self._write_line(cursor, line, is_first=index == 0)
-        cursor.endEditBlock()
-
-    def _write_line(self, cursor: QTextCursor, line: Line, *, is_first: bool) -> None:
-        if line.kind in ("title", "note"):
-            cursor.setBlockFormat(_block(0.0, 0.0, gap=0 if is_first or line.kind == "note" else GRID - 2))
-            cursor.insertText(line.label, self._format(line.kind == "note", is_bold=line.kind == "title"))
-            return
-        width = self.viewport().width() - 2.0
-        metrics = QFontMetricsF(self.font())
-        value = f"{line.value:,}".replace("-", "−") + (f" {line.unit}" if line.unit else "")
-        formula = " = ".join(part for part in (line.symbols, line.digits) if part)
-        is_total = line.kind == "total"
-        has_room = bool(formula) and metrics.horizontalAdvance(f"{formula}  {value}") < width - _LABEL_PX
-        cursor.setBlockFormat(_block(_LABEL_PX if has_room else 0.0, width, gap=2 if is_total else 0))
-        cursor.insertText(line.label, self._format(is_bold=is_total))
-        if has_room:
-            cursor.insertText(f"\t{formula}", self._format(is_muted=True))
-        elif metrics.horizontalAdvance(f"{line.label}  {value}") > width:
-            cursor.insertBlock(_block(0.0, width))  # its unit would go to the next line
-        cursor.insertText(f"\t{value}", self._format(is_bold=is_total))
-        if formula and not has_room:
-            cursor.insertBlock(_block(0.0, 0.0, indent=GRID * 1.5))
-            cursor.insertText(formula, self._format(is_muted=True))
-        short = rounded(line.value, line.unit)
-        if short and (is_total or (line.unit == "B" and abs(line.value) >= _WORTH_ROUNDING)):
-            cursor.insertBlock(_block(0.0, width))
-            cursor.insertText(f"\t= {short}", self._format(is_muted=True))
-
-    def _format(self, is_muted: bool = False, *, is_bold: bool = False) -> QTextCharFormat:
-        text = QTextCharFormat()
-        text.setForeground(QColor(self._theme.muted if is_muted else self._theme.ink))
-        if is_bold:
-            text.setFontWeight(QFont.Weight.DemiBold)
-        return text
-
-
-def _block(label: float, width: float, *, indent: float = 0.0, gap: float = 0.0) -> QTextBlockFormat:
-    """A paragraph with a tab after the labels (0: none) and one whose text ends at `width` (0: none)."""
-    block = QTextBlockFormat()
-    tabs = [QTextOption.Tab(label, QTextOption.TabType.LeftTab)] if label else []
-    if width:
-        tabs.append(QTextOption.Tab(width, QTextOption.TabType.RightTab))
-    block.setTabPositions(tabs)
-    block.setLeftMargin(indent)
-    block.setTopMargin(gap)
-    return block
-
-
 WIDE_PX = 720
 """From here on the arithmetic and the curve stand side by side."""
 
 NARROW_PX = 400
 """Below this width the sizes stand under the arithmetic."""
+
+ROOM = QSize(660, 560)
+"""Room of the arithmetic, beside the sizes, and of the panel that letters of the usual size fill."""
+
+LARGEST = 1.7
+"""Greatest factor by which letters grow in more room than `ROOM`."""
 
 FIELDS_PX = 160
 """Least width of the column of sizes."""
@@ -212,7 +80,9 @@ class CostPanel(Panel):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
-        self.question = _of_experiment(Question(architecture=architecture_of(store.experiment)), store)
+        self.question = of_experiment(
+            Question(architecture=architecture_of(store.experiment)), store.experiment
+        )
         self._runs: list[tuple[object, Measured]] = []
         self._timed: dict[Size, tuple[Timed, ...]] = {}
         self._times = Answer("timed", times, self)
@@ -256,7 +126,7 @@ class CostPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         is_first = old is None or old.experiment is not new.experiment
         if is_first and self.question.source == EXPERIMENT:
-            self.question = _of_experiment(self.question, self.store)
+            self.question = of_experiment(self.question, self.store.experiment)
             if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
                 self._show_soon()
 
@@ -311,6 +181,8 @@ class CostPanel(Panel):
         self.fields.setObjectName("cost_fields")
         self.fields.changed.connect(self.ask)
         self.fields.rejected.connect(self.store.rejected)
+        self.fields.mended.connect(self.store.mended)
+        self.fields.told.connect(self.store.noticed)
 
     def _lay_out(self) -> None:
         choices, further = QHBoxLayout(), QHBoxLayout()
@@ -363,10 +235,21 @@ class CostPanel(Panel):
         least = max(self.fields.minimumSizeHint().width() + bar, FIELDS_PX)
         self._fields_scroll.setMinimumWidth(least)
         self._fields_scroll.setMaximumWidth(self.maximumWidth() if is_narrow else least)
+        self._set_px(least, is_wide)
         self._side.setVisible(not is_wide)
         self._copy.setVisible(is_wide)
         self.lines.setVisible(is_wide or self._side.value() == "lines")
         self._drawing.setVisible(is_wide or self._side.value() == "curve")
+
+    def _set_px(self, fields: int, is_wide: bool) -> None:
+        """Letters that grow with the room, in the arithmetic and in what stands above it."""
+        beside = (self.width() - fields) * 3 / 5 if is_wide else 0
+        growth = min(beside / ROOM.width(), self.height() / ROOM.height())
+        px = round(TEXT_PX * min(max(growth, 1.0), LARGEST))
+        self.lines.set_px(px)
+        self.bar.set_px(px - 1)
+        self._total.setFont(ui_font(px, QFont.Weight.DemiBold))
+        self._fits.setFont(ui_font(px))
 
     # --- showing
 
@@ -385,7 +268,7 @@ class CostPanel(Panel):
         """Runs with the same key differ in n only; counting the shapes of each step of a drag is slow."""
         before = self._noted() if self._noted is not None else None
         if before is None or not differ_in_vectors_alone(before, experiment):
-            self._key = _shapes(stack_of(experiment))
+            self._key = stack_of(experiment)
         self._noted = ref(experiment)
         return self._key
 
@@ -399,15 +282,17 @@ class CostPanel(Panel):
         self._arrange()
         trace = self.store.trace
         self._measure.setVisible(q.quantity == "timed")
-        size = q.timed_size
+        size = timed_size(q)
         lines = timings(size, self._timed.get(size)) if q.quantity == "timed" else bill(q, trace)
         self.lines.set_lines((*lines, *origin(q)))
-        self._total.set_line(_sentence(lines))
+        headline = _headline(lines)
+        self._total.set_line(headline)
+        self._total.setVisible(bool(headline))
         fit = q.fit
         self.bar.set_fit(fit)
         self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))
         set_tone("error" if fit.free < 0 else "", self._fits)
-        key = _shapes(q.stack) if q.source == EXPERIMENT else None
+        key = q.stack if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
         self._caption.setToolTip("\n".join(named(one.tag, one.label) for one in self.curve.series()))
@@ -417,7 +302,7 @@ class CostPanel(Panel):
     @Slot(str)
     def _on_source(self, id_: str) -> None:
         if id_ == EXPERIMENT:
-            self.ask(_of_experiment(replace(self.question, source=EXPERIMENT), self.store))
+            self.ask(of_experiment(self.question, self.store.experiment))
         else:
             self.ask(of_published(self.question, id_))
 
@@ -441,7 +326,7 @@ class CostPanel(Panel):
     def _on_measure(self) -> None:
         """Time the implementations, also once more."""
         self._times.clear()
-        self._times.ask(self.question.timed_size)
+        self._times.ask(timed_size(self.question))
 
     @Slot()
     def _on_times(self) -> None:
@@ -454,31 +339,11 @@ class CostPanel(Panel):
         QGuiApplication.clipboard().setText(self.lines.plain_lines())
 
 
-def _of_experiment(question: Question, store: Store) -> Question:
-    """The question asked of the live experiment: its shapes, its n, its number format."""
-    experiment = store.experiment
-    stack = stack_of(experiment)
-    main = next(a for a in stack if not a.n_tokens)
-    return replace(
-        question,
-        architecture=main,
-        rest=tuple(a for a in stack if a is not main),
-        source=EXPERIMENT,
-        n=experiment.n_queries,
-        weights=experiment.dtype,
-        kv=experiment.dtype,
-        is_edited=False,
-    )
+def _headline(lines: Sequence[Line]) -> str:
+    """The totals of a bill, exact and rounded: they stand above what scrolls."""
+    return " · ".join(_said(line) for line in lines if line.kind == "total")
 
 
-def _sentence(lines: Sequence[Line]) -> str:
-    """The last total of a bill, exact and rounded: it stands above what scrolls."""
-    line = next((line for line in reversed(lines) if line.kind == "total"), None)
-    if line is None:
-        return ""
-    exact = f"{line.value:,} {line.unit}".replace("-", "\N{MINUS SIGN}").strip()
+def _said(line: Line) -> str:
+    exact = valued(line.value, line.unit)
     return " = ".join(part for part in (named(line.label, exact), rounded(line.value, line.unit)) if part)
-
-
-def _shapes(stack: Stack) -> Stack:
-    return tuple(replace(a, context=1) for a in stack)

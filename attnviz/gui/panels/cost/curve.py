@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from PySide6.QtGui import QColor, QFontMetricsF, QResizeEvent
 from attnviz.core.cost import stack as cost_stack
 from attnviz.core.cost.lines import rounded, total
 from attnviz.core.cost.stack import Counts, Stack, counts
+from attnviz.explain.bills import EXPERIMENT, QUANTITY_BY_ID, Question, model_name
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import Theme, head_color
-from attnviz.gui.panels.cost.question import EXPERIMENT, QUANTITY_BY_ID, Question
 from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import _
 
@@ -52,15 +52,22 @@ def series(q: Question) -> tuple[Series, ...]:
         most *= 32
 
     def one(tag: str, label: str, stack: Stack) -> Series:
-        plain = tuple(replace(a, context=1) for a in stack)
-        return Series(tag, label, counts(plain, curve, format_, q.batch, most))
+        return Series(tag, label, counts(stack, curve, format_, q.batch, most))
 
-    drawn = [one(_("this experiment"), _("present"), q.stack)]
+    drawn = [one(model_name(q), _("present"), q.stack)]
     if q.source == EXPERIMENT and curve == "prefill" and any(a.ahead is not None for a in q.stack):
         drawn.append(one("n²", _("all cells, blocked ones included"), cost_stack.open_to_all(q.stack)))
     for id_, label, other in cost_stack.laid_out(q.stack):
-        drawn.append(one(f"w {other[0].window:,}" if id_ == "window" else id_, label, other))
+        drawn.append(one(_tag(id_, label, other), label, other))
     return tuple(drawn)
+
+
+def _tag(id_: str, label: str, stack: Stack) -> str:
+    """The letters of a layout, the keys of a window that all have, or what else its label says."""
+    if id_ != "window":
+        return label if id_ == "full" else id_
+    windows = {a.window for a in stack}
+    return f"w {windows.pop():,}" if len(windows) == 1 else "w"
 
 
 class CostCurve(Plot):

@@ -14,9 +14,11 @@ from attnviz.core.cost.architecture import Architecture, Latent
 from attnviz.core.cost.memory import FORMATS, MEMORIES
 from attnviz.core.cost.roofline import DEVICE_BY_ID
 from attnviz.core.dims import group_counts
+from attnviz.core.phrases import enumerated, with_remark
+from attnviz.errors import Message
+from attnviz.explain.bills import EXPERIMENT, OWN, Question
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.cost.question import EXPERIMENT, OWN, Question
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.toggle import Toggle
@@ -38,7 +40,8 @@ class CostField:
 
     `options` (ids, some with other `titles`) define a choice, `is_switch` a switch, else it is a number with
     `decimals` digits behind the point, from `least` to `most`.
-    `of_shapes`: a size of the model, which an experiment has and nobody may edit here.
+    `of_shapes`: a size of the model, which an experiment has and nobody may edit here. Where its layers
+    differ in a size, `groups` list it instead, unless it is `of_stack`, a number of all layers together.
     """
 
     name: str
@@ -54,6 +57,18 @@ class CostField:
     least: float = 1
     most: int = 10**6
     of_shapes: bool = True
+    of_stack: bool = False
+
+    @property
+    def is_size(self) -> bool:
+        """True for a number of the model."""
+        return self.of_shapes and not self.options and not self.is_switch
+
+    def is_shown(self, q: Question) -> bool:
+        """True if the size applies, and is the same in all layers."""
+        if not self.shown(q) or self.of_stack or not self.of_shapes or not q.rest:
+            return self.shown(q)
+        return len({self.read(replace(q, architecture=a, rest=())) for a in q.stack}) == 1
 
 
 def _plain(name: str) -> tuple[Read, Edit]:
@@ -83,21 +98,26 @@ def _shape(name: str, part: str = "") -> tuple[Read, Edit]:
                 return q
             changed = replace(a, **{part: replace(owner, **{name: value})})
         else:
-            changed = _fitted(a, name, value)
-        return replace(q, architecture=changed, is_edited=True)
+            changed = _fitted(a, name, value, q.published)
+        return replace(q, architecture=changed)
 
     return read, edit
 
 
-def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
-    """The architecture with one field changed, and its dependent fields kept valid."""
+def _fitted(a: Architecture, name: str, value: Any, published: Architecture | None) -> Architecture:
+    """The architecture with one field changed, and its dependent fields kept valid.
+
+    As many layers as possible stay dense as they are `published`.
+    """
     if name == "n_heads":
         g = max(d for d in range(1, a.n_kv_heads + 1) if value % d == 0)
         return replace(a, n_heads=value, n_kv_heads=g)
     if name == "n_kv_heads":
         return replace(a, n_kv_heads=min(group_counts(a.n_heads), key=lambda d: abs(d - value)))
     if name == "layers":
-        experts = a.experts and replace(a.experts, dense_layers=min(a.experts.dense_layers, value))
+        of = a if published is None else published
+        dense = 0 if of.experts is None else of.experts.dense_layers
+        experts = a.experts and replace(a.experts, dense_layers=min(dense, value))
         windowed = a.layers == a.windowed_layers
         return replace(
             a,
@@ -110,9 +130,45 @@ def _fitted(a: Architecture, name: str, value: Any) -> Architecture:
     return replace(a, **{name: value})
 
 
+def _in_all(name: str) -> tuple[Read, Edit]:
+    """Reading a number of layers of the whole stack, and editing that of one architecture."""
+    _read, edit = _shape(name)
+    return lambda q: sum(getattr(a, name) for a in q.stack), edit
+
+
+def _is_plain(q: Question) -> bool:
+    """True if every attention is a layer of its own: none has an encoder or another attention beside it."""
+    return not q.rest or not any(a.n_tokens or a.n_memory for a in q.stack)
+
+
+_SIZES: tuple[tuple[str, Callable[[Architecture], int]], ...] = (
+    ("h", lambda a: a.n_heads),
+    ("g", lambda a: a.n_kv_heads),
+    ("d_head", lambda a: a.d_head),
+    ("d_c", lambda a: 0 if a.latent is None else a.latent.d_c),
+    ("w", lambda a: a.window),
+    ("d_ff", lambda a: a.d_ff),
+    ("m", lambda a: a.n_memory),
+)
+"""Symbols and sizes in which layers may differ; 0 is none."""
+
+
+def groups(q: Question) -> str:
+    """The equal layers of an experiment whose layers differ: "4 × g 4 (layers 2 to 5)", a line for each."""
+    if not q.rest:
+        return ""
+    differ = [(symbol, size) for symbol, size in _SIZES if len({size(a) for a in q.stack}) > 1]
+    lines = []
+    for a in q.stack:
+        sizes = enumerated(f"{symbol} {size(a):,}" for symbol, size in differ if size(a))
+        name = "" if a.name is None else a.name.text()
+        lines.append(f"{a.layers} × " + (with_remark(sizes, name) if sizes else name))
+    return "\n".join(lines)
+
+
 def _set_latent(q: Question, is_on: bool) -> Question:
     latent = Latent.of_heads(q.architecture.d_head) if is_on else None
-    return replace(q, architecture=replace(q.architecture, latent=latent), is_edited=True)
+    return replace(q, architecture=replace(q.architecture, latent=latent))
 
 
 def _has_latent(q: Question) -> bool:
@@ -158,6 +214,19 @@ def _peak(name: str) -> tuple[Read, Edit]:
         return q.with_own(**{name: value})
 
     return lambda q: getattr(q.peaks, name), edit
+
+
+def _moved(field: CostField, value: Any, before: Question, after: Question) -> list[Message]:
+    """Sizes that an edit of `field` to `value` changed besides: what would not fit it becomes the nearest."""
+    said = []
+    for other in FIELDS:
+        if not other.is_size or not (other.is_shown(before) and other.is_shown(after)):
+            continue
+        old, new = value if other is field else other.read(before), other.read(after)
+        if new != old:
+            named = Message(other.label)
+            said.append(Message("{name}: {old} became {new}.", name=named, old=old, new=new))
+    return said
 
 
 def _field(name: str, label: str, access: tuple[Read, Edit], **rest: Any) -> CostField:
@@ -240,10 +309,23 @@ FIELDS: tuple[CostField, ...] = (
         shown=_has_device,
         hint=N_("Bandwidth of the device memory, in 10⁹ bytes per second"),
     ),
-    _field("layers", N_("Layers L"), _shape("layers"), most=1000),
+    _field("layers", N_("Layers L"), _in_all("layers"), most=1000, shown=_is_plain, of_stack=True),
     _field("d_model", "d_model", _shape("d_model")),
-    _field("heads", N_("Heads h"), _shape("n_heads"), most=1024),
-    _field("kv_heads", N_("KV heads g"), _shape("n_kv_heads"), most=1024, shown=_has_no_latent),
+    _field(
+        "heads",
+        N_("Heads h"),
+        _shape("n_heads"),
+        most=1024,
+        hint=N_("KV heads that do not divide it become the next lower number that does"),
+    ),
+    _field(
+        "kv_heads",
+        N_("KV heads g"),
+        _shape("n_kv_heads"),
+        most=1024,
+        shown=_has_no_latent,
+        hint=N_("A divisor of the heads h; another number becomes the nearest divisor"),
+    ),
     _field("d_head", "d_head", _shape("d_head"), shown=_has_no_latent),
     _field(
         "latent",
@@ -257,7 +339,7 @@ FIELDS: tuple[CostField, ...] = (
     _field("d_nope", "d_nope", _shape("d_nope", "latent"), shown=_has_latent),
     _field("d_v", "d_v", _shape("d_v", "latent"), shown=_has_latent),
     _field("d_q_c", "d_q_c", _shape("d_q_c", "latent"), shown=_has_latent, least=0),
-    _field("windowed", N_("Window layers"), _shape("windowed_layers"), most=1000, least=0),
+    _field("windowed", N_("Window layers"), _in_all("windowed_layers"), most=1000, least=0, of_stack=True),
     _field("window", N_("Window w"), _shape("window"), shown=_has_window, most=10**8),
     _field("d_ff", "d_ff", _shape("d_ff"), least=0),
     _field(
@@ -271,12 +353,13 @@ FIELDS: tuple[CostField, ...] = (
     _field("active", N_("Experts used"), _shape("n_active", "experts"), shown=_has_experts),
     _field("shared", N_("Shared experts"), _shape("n_shared", "experts"), shown=_has_experts, least=0),
     _field("d_expert", "d_expert", _shape("d_expert", "experts"), shown=_has_experts),
-    _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7),
+    _field("vocabulary", N_("Vocabulary V"), _shape("vocabulary"), least=0, most=10**7, of_stack=True),
     _field(
         "tied",
         N_("Tied weights"),
         _shape("tied"),
         is_switch=True,
+        of_stack=True,
         hint=N_("The output head shares the embedding's parameters"),
     ),
     # Of an experiment every bias is counted by itself: some have them and some do not.
@@ -285,14 +368,19 @@ FIELDS: tuple[CostField, ...] = (
 
 
 class CostFields(QWidget):
-    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused."""
+    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused.
+
+    `mended` follows a refusal once a value is valid; `told` carries what an edit changed besides its size.
+    """
 
     changed = Signal(object)
     rejected = Signal(object)
+    mended = Signal()
+    told = Signal(object)
 
     def __init__(self, question: Question, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._question = question
+        self._question, self._is_refused = question, False
         self._rows: list[tuple[CostField, QLabel, Any]] = []
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, GRID // 2, 0)
@@ -308,15 +396,21 @@ class CostFields(QWidget):
             grid.addWidget(label, index, 0)
             grid.addWidget(control, index, 1, Qt.AlignmentFlag.AlignRight)
             self._rows.append((field, label, control))
-        grid.setRowStretch(len(FIELDS), 1)
+        self._groups = says(QLabel(), id="cost_groups", name=N_("Equal layers"))
+        self._groups.setTextFormat(Qt.TextFormat.PlainText)
+        self._groups.setWordWrap(True)
+        grid.addWidget(self._groups, len(FIELDS), 0, 1, 2)
+        grid.setRowStretch(len(FIELDS) + 1, 1)
 
     def set_question(self, question: Question) -> None:
         """Show the values of `question` without emitting."""
         self._question = question
         follows = question.source == EXPERIMENT
         reason = _("These shapes belong to the experiment; edit them in Mechanism.")
+        self._groups.setText(groups(question))
+        self._groups.setVisible(bool(question.rest))
         for field, label, control in self._rows:
-            is_shown = field.shown(question)
+            is_shown = field.is_shown(question)
             label.setVisible(is_shown)
             control.setVisible(is_shown)
             if is_shown:
@@ -341,6 +435,7 @@ class CostFields(QWidget):
             logarithmic=field.most > 1024,
         )
         number.rejected.connect(self.rejected)
+        number.mended.connect(self.mended)
         return number
 
     def _commit(self, field: CostField, value: Any) -> None:
@@ -349,5 +444,11 @@ class CostFields(QWidget):
         except ValueError as error:
             self.rejected.emit(error)
             self.set_question(self._question)
-        else:
-            self.changed.emit(question)
+            self._is_refused = True
+            return
+        if self._is_refused:
+            self._is_refused = False
+            self.mended.emit()
+        for message in _moved(field, value, self._question, question):
+            self.told.emit(message)
+        self.changed.emit(question)

@@ -121,11 +121,13 @@ class DragNumber(Control):
 
     Vertical drag (Shift fine, Ctrl coarse), wheel while focused or with Ctrl, up and down keys, Home and End
     for the limits, and typing after a click, Enter, F2 or a digit. Text that is no valid number keeps the
-    value, draws a red outline and emits `rejected` with one sentence.
+    value, draws a red outline and emits `rejected` with one sentence; `mended` follows once a valid value is
+    committed or the text is abandoned.
     """
 
     changed = Signal(object)
     rejected = Signal(object)
+    mended = Signal()
 
     def __init__(
         self,
@@ -148,6 +150,7 @@ class DragNumber(Control):
         self._decimals = 0 if integer else decimals
         self._value = value
         self._complaint = ""
+        self._is_refused = False
         self._press: tuple[QPointF, float] | None = None
         self._travel = 0.0
         self._is_dragging = False
@@ -321,11 +324,13 @@ class DragNumber(Control):
 
     def _on_committed(self, value: float) -> None:
         self._set_complaint("")
+        self._mend()
         self.gesture.begin()
         self._enter(value)
         self.gesture.end()
 
     def _on_refused(self, error: InputError) -> None:
+        self._is_refused = True
         self._set_complaint(error.message.text())
         self.rejected.emit(error)
 
@@ -334,16 +339,24 @@ class DragNumber(Control):
         if editor is None or editor.is_leaving:
             return
         self._set_complaint("")
+        self._mend()
         self.setFocus()
         if move:
             self.focusNextPrevChild(move > 0)
 
     def _enter(self, value: float) -> None:
         """A value from the user: show it and emit it if it is new."""
+        self._mend()
         if value == self._value:
             return
         self.set_value(value)
         self.changed.emit(self.value())
+
+    def _mend(self) -> None:
+        """Tell that the last refusal is over."""
+        if self._is_refused:
+            self._is_refused = False
+            self.mended.emit()
 
     def _set_complaint(self, sentence: str) -> None:
         if sentence == self._complaint:

@@ -1,4 +1,4 @@
-"""Input of the cost panel, as one value, and the bill that it gives."""
+"""Bills of parameters, operations, bytes and what fits, and the question that each answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attnviz.bench.cases import Size
-from attnviz.bench.implementations import IMPLEMENTATIONS, Timed
 from attnviz.core.cost import memory as cost_memory
 from attnviz.core.cost import memory_fit
 from attnviz.core.cost import stack as cost_stack
@@ -16,11 +14,13 @@ from attnviz.core.cost.lines import Line
 from attnviz.core.cost.memory import FORMAT_BY_ID, MEMORIES, Format
 from attnviz.core.cost.memory_fit import Fit
 from attnviz.core.cost.published_models import PUBLISHED_BY_ID
-from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, NANO, Peaks, roofline
-from attnviz.explain.architectures import counts_every_mask
-from attnviz.i18n import N_, _, ngettext
+from attnviz.core.cost.roofline import DEVICE_BY_ID, DEVICES, Peaks, roofline
+from attnviz.explain.architectures import counts_every_mask, stack_of
+from attnviz.i18n import N_, _
 from attnviz.model.edit.by_hand import all_edits
 from attnviz.model.sites.by_hand import edited_shapes
+from attnviz.model.sites.titles import layer_label
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
 
 OWN = "–"
@@ -55,7 +55,7 @@ QUANTITY_BY_ID = {quantity.id: quantity for quantity in QUANTITIES}
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """Shapes, sizes and formats; `is_edited` is true if the shapes differ from the source.
+    """Shapes, sizes and formats.
 
     `rest` are the other attentions of an experiment that has several kinds; `architecture` is the one in the
     fields. `own` are the peaks of the device `OWN`.
@@ -73,7 +73,17 @@ class Question:
     memory_gb: int = 80
     device: str = DEVICES[0].id
     own: Peaks = DEVICES[0].peaks(FORMAT_BY_ID["float16"])
-    is_edited: bool = False
+
+    @property
+    def published(self) -> Architecture | None:
+        """The shapes of the published model as they were published; None for an experiment."""
+        return None if self.source == EXPERIMENT else PUBLISHED_BY_ID[self.source].architecture
+
+    @property
+    def is_edited(self) -> bool:
+        """True if the shapes differ from the published ones; a window that no layer has is none."""
+        a, own = self.architecture, self.published
+        return own is not None and own != (a if a.windowed_layers else replace(a, window=own.window))
 
     def format(self, id_: str) -> Format:
         """A format with the chosen number of values that share a scale."""
@@ -87,15 +97,18 @@ class Question:
         return (*before, self.architecture, *(a for a in self.rest if not a.n_tokens))
 
     @property
-    def timed_size(self) -> Size:
-        """One attention of these shapes, as it is timed: as many key heads as query heads."""
-        a = self.architecture
-        return Size(self.n, a.n_heads, a.d_qk)
-
-    @property
     def peaks(self) -> Peaks:
         """The device's with weights of the chosen format; with `OWN`, those that were set by hand."""
         return self.own if self.device == OWN else DEVICE_BY_ID[self.device].peaks(self.format(self.weights))
+
+    def with_window(self, w: int) -> Question:
+        """The question with a window of w tokens in every layer; 0 is none."""
+
+        def windowed(a: Architecture) -> Architecture:
+            return replace(a, window=w, windowed_layers=a.layers if w else 0)
+
+        own, *rest = (a if a.n_memory else windowed(a) for a in (self.architecture, *self.rest))
+        return replace(self, architecture=own, rest=tuple(rest))
 
     def with_own(self, **peaks: Any) -> Question:
         """The question with peaks that no device of the table has."""
@@ -118,12 +131,35 @@ class Question:
         return chosen if chosen.bits >= 16 else FORMAT_BY_ID["float16"]
 
 
+def of_experiment(question: Question, experiment: Experiment) -> Question:
+    """The question asked of an experiment: its shapes, its n, its number format."""
+    stack = stack_of(experiment)
+    main = next(a for a in stack if not a.n_tokens)
+    return replace(
+        question,
+        architecture=main,
+        rest=tuple(a for a in stack if a is not main),
+        source=EXPERIMENT,
+        n=experiment.n_queries,
+        weights=experiment.dtype,
+        kv=experiment.dtype,
+    )
+
+
 def of_published(question: Question, id_: str) -> Question:
     """The question asked of a published model, at the context it was made for."""
     a = PUBLISHED_BY_ID[id_].architecture
     if question.source == EXPERIMENT:  # its number format is no model's
         question = replace(question, weights="float16", kv="float16")
-    return replace(question, source=id_, architecture=a, rest=(), n=a.context, is_edited=False)
+    return replace(question, source=id_, architecture=a, rest=(), n=a.context)
+
+
+def model_name(question: Question) -> str:
+    """The published model whose numbers these are, or the experiment."""
+    if question.source == EXPERIMENT:
+        return _("this experiment")
+    name = PUBLISHED_BY_ID[question.source].name
+    return _("{name}, edited").format(name=name) if question.is_edited else name
 
 
 def origin(question: Question) -> tuple[Line, ...]:
@@ -131,8 +167,10 @@ def origin(question: Question) -> tuple[Line, ...]:
     if question.source == EXPERIMENT:
         return ()
     model = PUBLISHED_BY_ID[question.source]
-    name = _("{name}, edited").format(name=model.name) if question.is_edited else model.name
-    lines = [Line(name, kind="title"), Line(_("Source: {source}").format(source=model.source), kind="note")]
+    lines = [
+        Line(model_name(question), kind="title"),
+        Line(_("Source: {source}").format(source=model.source), kind="note"),
+    ]
     if model.note:
         lines.append(Line(_(model.note), kind="note"))
     if model.parameters is not None:
@@ -150,30 +188,35 @@ def bill(question: Question, trace: Trace | None) -> tuple[Line, ...]:
     return _BILLS[question.quantity](question, trace)
 
 
-def _other_masks(q: Question, trace: Trace | None) -> tuple[Line, ...]:
-    """A note where the experiment has masks that the closed forms do not count."""
-    if q.source != EXPERIMENT or trace is None or counts_every_mask(trace.experiment):
+def caveats(q: Question, experiment: Experiment | None) -> tuple[Line, ...]:
+    """Notes on an experiment's operations: what decoding counts besides, masks of no closed form, edits."""
+    if q.source != EXPERIMENT or experiment is None:
         return ()
-    said = _("Counts respect the causal mask and the window; cells blocked by other masks count as visible.")
-    return (Line(said, kind="note"),)
+    said = []
+    if q.quantity in ("prefill", "step"):
+        said.append(_("Decoding counts norms, activations, residuals and biases, too."))
+    if not counts_every_mask(experiment):
+        said.append(
+            _("Counts respect the causal mask and the window; cells blocked by other masks count as visible.")
+        )
+    if all_edits(experiment):
+        said.append(_("Numbers by hand are not counted: at most one operation for each edited number."))
+    return tuple(Line(sentence, kind="note") for sentence in said)
 
 
-def _edits(q: Question, trace: Trace | None) -> tuple[Line, ...]:
-    """A note where numbers are edited by hand."""
-    if q.source != EXPERIMENT or trace is None or not all_edits(trace.experiment):
-        return ()
-    said = _("Numbers by hand are not counted: at most one operation for each edited number.")
-    return (Line(said, kind="note"),)
+def _of_run(q: Question, trace: Trace | None) -> tuple[Line, ...]:
+    return caveats(q, None if trace is None else trace.experiment)
 
 
 def _fits(q: Question) -> tuple[Line, ...]:
-    """The chosen memory, then the others from the smallest to the largest."""
+    """The chosen memory, then the others from the smallest to the largest: totals are of the chosen one."""
     others = [memory.gb for memory in MEMORIES if memory.gb != q.memory_gb]
-    lines = list[Line]()
+    lines, weights = list[Line](), q.format(q.weights)
     for memory in (q.memory_gb, *others):
         lines.append(Line(f"{memory:,} GB", kind="title"))
-        weights = q.format(q.weights)
-        lines += cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+        rows = cost_stack.fits(q.stack, q.n, q.batch, weights, q.kv_format, memory)[:-1]
+        is_chosen = memory == q.memory_gb
+        lines += [row if is_chosen or row.kind != "total" else row._replace(kind="part") for row in rows]
     lines.append(
         Line(_("Activations, workspace and fragmentation are not counted; GB is 10⁹ bytes."), kind="note")
     )
@@ -185,27 +228,7 @@ def _bound(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     device = DEVICE_BY_ID.get(q.device)
     lines = roofline(q.stack, q.n, q.batch, q.format(q.weights), q.kv_format, q.peaks)
     named = (Line(device.name, kind="title"),) if device is not None else ()
-    return (*named, *lines, *_other_masks(q, trace), *_edits(q, trace))
-
-
-def timings(size: Size, timed: tuple[Timed, ...] | None) -> tuple[Line, ...]:
-    """The times of the three implementations; a request to measure where they are missing."""
-    title = _("Causal attention, {n} tokens, {heads} heads of {d_head} features, float32")
-    named = title.format(n=f"{size.n:,}", heads=size.heads, d_head=size.d_head)
-    lines = [Line(named, kind="title")]
-    for row in IMPLEMENTATIONS:
-        one = next((one for one in timed or () if one.implementation is row), None)
-        if one is not None:
-            threads = ngettext("{n} thread", "{n} threads", one.threads).format(n=one.threads)
-            lines.append(Line(_(row.title), "", threads, round(one.seconds * NANO), "ns", "total"))
-        elif timed is not None or row.omits(size):
-            why = _("{title}: not timed at this size, or its package is missing")
-            lines.append(Line(why.format(title=_(row.title)), kind="note"))
-        lines.append(Line(_(row.hint), kind="note"))
-    if timed:
-        same = _("Median of interleaved calls. The outputs differ by at most {difference}.")
-        lines.append(Line(same.format(difference=f"{max(o.difference for o in timed):.0e}"), kind="note"))
-    return tuple(lines)
+    return (*named, *lines, *_of_run(q, trace))
 
 
 def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
@@ -215,7 +238,7 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
     shapes = []
     for name in trace.sites:
         site = trace.site(name)
-        prefix = f"{name}." if len(trace.sites) > 1 else ""
+        prefix = f"{layer_label(trace.experiment, name)} · " if len(trace.sites) > 1 else ""
         shapes += [(prefix + stage, site.shape(stage)) for stage in site.stages]
         before = edited_shapes(site.experiment, site.experiment.n_queries, site.experiment.n_keys)
         named = _("{stage}, before its edits")
@@ -228,12 +251,8 @@ def _stages(q: Question, trace: Trace | None) -> tuple[Line, ...]:
 _BILLS: dict[str, Callable[[Question, Trace | None], tuple[Line, ...]]] = {
     "cache": lambda q, trace: cost_stack.cache(q.stack, q.n, q.kv_format, q.batch),
     "parameters": lambda q, trace: cost_stack.parameters(q.stack),
-    "prefill": lambda q, trace: (
-        cost_stack.prefill(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
-    ),
-    "step": lambda q, trace: (
-        cost_stack.decode_step(q.stack, q.n, q.batch) + _other_masks(q, trace) + _edits(q, trace)
-    ),
+    "prefill": lambda q, trace: cost_stack.prefill(q.stack, q.n, q.batch) + _of_run(q, trace),
+    "step": lambda q, trace: cost_stack.decode_step(q.stack, q.n, q.batch) + _of_run(q, trace),
     "fits": lambda q, trace: _fits(q),
     "stages": _stages,
     "bound": _bound,
