@@ -333,3 +333,25 @@ def test_a_control_past_the_third_line_is_hidden(make_desk: MakeDesk) -> None:
     first, last = (caption(desk).control(index) for index in (0, 2))
     assert first is not None and first.isVisible()
     assert last is not None and not last.isVisible() and "causal" in caption(desk).toolTip()
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_a_document_is_saved_with_the_caption_that_is_being_written_or_not_at_all(
+    story: Desk, tmp_path: Path, is_right: bool
+) -> None:
+    path = tmp_path / "story.json"
+    path.write_text(dumps(story.store.document))
+    story.window.open_file(path)
+    story.qtbot.waitUntil(lambda: story.store.path == path, timeout=WAIT_MS)
+    story.find(QToolButton, "caption_edit_button").click()
+    editor = story.find(CaptionEditor, "caption_editor")
+    words = "At [she] it is new." if is_right else "[T](set temperature hot)"
+    editor.setPlainText(words)
+    before = path.read_bytes()
+    story.window.commands["save"].trigger()
+    story.settle()
+    if is_right:
+        assert loads(path.read_bytes()).caption == words
+    else:
+        assert path.read_bytes() == before and editor.isVisible() and editor.toPlainText() == words
+        assert "caption" in story.said()

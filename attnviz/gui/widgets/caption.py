@@ -330,7 +330,7 @@ class CaptionEditor(TextBox):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self._finish()
+            self.finish()
         elif event.key() == Qt.Key.Key_Escape:
             self.hide()
             self.cancelled.emit()
@@ -343,9 +343,10 @@ class CaptionEditor(TextBox):
             Qt.FocusReason.PopupFocusReason,
             Qt.FocusReason.ActiveWindowFocusReason,
         ):
-            self._finish()
+            self.finish()
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """Take the text, as Enter does; a text that is refused stays open."""
         if not self.isHidden():
             self.hide()
             self.finished.emit(" ".join(self.toPlainText().split()))

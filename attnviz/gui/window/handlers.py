@@ -181,15 +181,25 @@ class Handlers(QObject):
 
     @Slot()
     def on_save(self) -> None:
-        self._documents.save()
+        self._save(self._documents.save)
 
     @Slot()
     def on_save_as(self) -> None:
-        self._documents.save_as()
+        self._save(self._documents.save_as)
 
     @Slot()
     def on_save_with_weights(self) -> None:
-        self._documents.save_with_weights()
+        self._save(self._documents.save_with_weights)
+
+    def _save(self, save: Callable[[], object]) -> None:
+        """Save with the caption that is being written; nothing is saved while that is refused."""
+        from attnviz.gui.widgets.caption import CaptionEditor
+
+        editor = self._window.focusWidget()
+        if isinstance(editor, CaptionEditor):
+            editor.finish()
+        if not (isinstance(editor, CaptionEditor) and editor.isVisible()):
+            save()
 
     @Slot()
     def on_preferences(self) -> None:
