@@ -37,7 +37,7 @@ from attnviz.gui.export.preview import Preview
 from attnviz.gui.export.remarks import Remarks
 from attnviz.gui.export.shell import Command, command_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
-from attnviz.gui.export.table import PIXELS, Export, FileKind
+from attnviz.gui.export.table import PIXELS, Export
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.services.services import Services
@@ -57,15 +57,19 @@ REMEMBERED = (*(row.field for row in OPTIONS), "fps", "digits", "slides")
 _POLL_MS, _PARTS = 80, 1000
 
 
-Ask = Callable[[QWidget, FileKind, str], Path | None]
-"""Asks for a file of a kind, whose proposed name is a text; None: not now."""
+Ask = Callable[[QWidget, Export, str, str], Path | None]
+"""Asks for a file of a row, whose format has an id and whose proposed name is a text; None: not now."""
 
 
 class ExportDialog(Dialog):
-    """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes."""
+    """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes.
+
+    `format_by_name` is the title of a format that the name has chosen, in place of the chosen one.
+    """
 
     made: Made | None = None
     path: Path | None = None
+    format_by_name = ""
 
     def __init__(
         self,
@@ -386,9 +390,13 @@ class ExportDialog(Dialog):
             return  # it is being made
         row, choice = self.export, self.choice
         self._preview.pause()
-        path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
+        path = self._ask(self, row, choice.format, file_name(self._source, row, choice))
         if path is None:
             return
+        by_name = row.format_of(path, choice.format)
+        is_other = by_name is not row.format(choice.format)
+        self.format_by_name = _(by_name.title) if is_other else ""
+        self._format.setCurrentIndex(self._format.findData(by_name.id))
         self.path, self._is_saving = path, True
         if self._shown is not None:
             self._go_on()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.compute.execute import execute
@@ -36,14 +37,19 @@ from attnviz.model.io.tables import TABLES
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: its id, its title and its suffix."""
+    """A kind of file: its id, its title and its suffix; `in_folder`: several files, in one of the name."""
 
     id: str
     title: str
     suffix: str
+    in_folder: bool = False
+
+    def placed(self, path: Path) -> Path:
+        """What is written for a file of this kind: itself, or the folder."""
+        return path.with_suffix("") if self.in_folder else path
 
 
-SEQUENCES = tuple(FileKind(row.suffix[1:], row.title, row.suffix) for row in OUTPUTS)
+SEQUENCES = tuple(FileKind(row.suffix[1:], row.title, row.suffix, row.in_folder) for row in OUTPUTS)
 PICTURES = tuple(FileKind(row.id, row.title, f".{row.id}") for row in FORMATS)
 
 
@@ -104,6 +110,11 @@ class Export:
     def format(self, id_: str) -> FileKind:
         """The format of that id, or the first one."""
         return next((row for row in self.formats if row.id == id_), self.formats[0])
+
+    def format_of(self, path: Path, id_: str) -> FileKind:
+        """The format of a file by its suffix; that of the id, where it has this suffix or no format has."""
+        chosen, suffix = self.format(id_), path.suffix.lower()
+        return next((row for row in (chosen, *self.formats) if row.suffix == suffix), chosen)
 
 
 def _page(source: Source, choice: Choice, check: Check) -> Made:
