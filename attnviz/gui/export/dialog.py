@@ -276,7 +276,7 @@ class ExportDialog(Dialog):
     def _show_offered(self) -> None:
         dpi = MOVING_DPI if self._value("format") in MOVING else DPI
         self._form.fields["dpi"].hint(str(dpi))
-        title = self.export.format(self._value("format")).title
+        title = self.export.format(self._value("format")).of_file
         self._save.setText(_("Save as {format}…").format(format=_(title)))
         self._form.show_offered(self._offered())
 

@@ -250,7 +250,7 @@ class Exporter(QObject):
         def placed(file: Path) -> Path:
             return row.format_of(file, format_id).placed(file)
 
-        kinds, start = f"{_(chosen.title)} (*{chosen.suffix})", str(self._folder / proposed)
+        kinds, start = f"{_(chosen.of_file)} (*{chosen.suffix})", str(self._folder / proposed)
         path = ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
         if path is not None:
             self._folder = path.parent

@@ -37,12 +37,21 @@ from attnviz.model.io.tables import TABLES
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: its id, its title and its suffix; `in_folder`: several files, in one of the name."""
+    """A kind of file: its id, its title and its suffix; `in_folder`: several files, in one of the name.
+
+    `file` is the name of the file where the title names something in it, such as a library.
+    """
 
     id: str
     title: str
     suffix: str
     in_folder: bool = False
+    file: str = ""
+
+    @property
+    def of_file(self) -> str:
+        """The name of the file, a message."""
+        return self.file or self.title
 
     def placed(self, path: Path) -> Path:
         """What is written for a file of this kind: itself, or the folder."""
@@ -163,7 +172,7 @@ def _of_kind(kind: Kind) -> Export:
 
 
 def _as_python(id_: str, title: str, suffix: str) -> Export:
-    formats = tuple(FileKind(row.id, row.title, suffix) for row in LIBRARIES)
+    formats = tuple(FileKind(row.id, row.title, suffix, file=title) for row in LIBRARIES)
     words = ("script", "--notebook") if suffix == NOTEBOOK else ("script",)
     group = "page" if suffix == NOTEBOOK else "data"
     make = partial(as_python, suffix)

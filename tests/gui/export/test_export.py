@@ -804,6 +804,23 @@ def test_a_typed_suffix_chooses_the_format(
     assert {file.name for file in tmp_path.glob("sum*")} == {"sum.pdf", "sum.PDF", "sum.tex"}
 
 
+@pytest.mark.parametrize(
+    ("row", "format_id", "says"),
+    [
+        ("stage", "pdf", "Save as PDF…"),
+        ("script", "numpy", "Save as Python script…"),
+        ("script", "torch", "Save as Python script…"),
+        ("notebook", "torch", "Save as Notebook…"),
+    ],
+)
+def test_the_button_says_what_it_saves(
+    row: str, format_id: str, says: str, bench: Bench, open_dialog: Callable[..., ExportDialog]
+) -> None:
+    dialog = open_dialog(bench, row)
+    pick(dialog, "format", format_id)
+    assert dialog.findChild(QPushButton, "export_save_button").text() == says
+
+
 def test_each_format_is_chosen_by_its_suffix() -> None:
     for row in EXPORTS:
         for first in row.formats:
