@@ -155,7 +155,7 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
 
 
 def draw_ground(axes: Any, one: Map, rect: marks.Rect, shades: Shades) -> None:
-    """What lies under the coloured cells of one matrix in `rect`."""
+    """Draw the ground of one matrix in `rect`, below its coloured cells."""
     if one.blocked is not None and one.blocked.any():
         marks.hatch(axes, rect, shades)
         if one.is_first_off:

@@ -54,7 +54,7 @@ class FileKind:
         return self.file or self.title
 
     def placed(self, path: Path) -> Path:
-        """What is written for a file of this kind: itself, or the folder."""
+        """The written place of a file of this kind: itself, or the folder."""
         return path.with_suffix("") if self.in_folder else path
 
 
@@ -76,18 +76,20 @@ def _always(source: Source) -> Message | None:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of rows: its id and its title."""
+    """A group of rows: its id and its title; `is_alike`: what is chosen for one suits the others."""
 
     id: str
     title: str
+    is_alike: bool = False
 
 
 GROUPS = (
-    Group("figure", N_("Figure")),
-    Group("animation", N_("Animation")),
+    Group("figure", N_("Figure"), is_alike=True),
+    Group("animation", N_("Animation"), is_alike=True),
     Group("page", N_("Page and notebook")),
     Group("data", N_("Data and code")),
 )
+GROUP_BY_ID = {row.id: row for row in GROUPS}
 
 
 @dataclass(frozen=True)

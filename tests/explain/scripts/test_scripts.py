@@ -187,7 +187,7 @@ def test_a_script_runs_without_attnviz(library: Library, tmp_path: Path) -> None
 
 
 def told(document: Document, library: Library) -> list[str]:
-    """What the script of a document prints by itself, line by line."""
+    """The lines that the script of a document prints by itself."""
     made = program(document, library)
     said = io.StringIO()
     with redirect_stdout(said):

@@ -626,9 +626,48 @@ def test_the_last_settings_are_remembered(
     assert box(second, "width").currentText() == "85mm" and box(second, "title").isChecked()
     assert second.choice.format == "pdf" and second.choice.text("title") == "on"
     pick(second, "what", "heads")
-    assert box(second, "width").currentText() == "" and second.choice.text("title") == ""
+    assert box(second, "width").currentText() == "85mm" and second.choice.text("title") == ""
+    assert second.choice.format == "pdf"
+    box(second, "width").setEditText("180mm")
+    pick(second, "format", "svg")
+    pick(second, "what", "stage")
+    assert (box(second, "width").currentText(), second.choice.format) == ("180mm", "svg")
+    pick(second, "what", "circuits")
+    pick(second, "what", "pull")
+    assert box(second, "width").currentText() == ""
     bench.services.settings.set_export("{broken")
     assert open_dialog(bench).choice.format == "svg"
+
+
+def test_a_dark_window_exports_light_figures_unless_somebody_chose_dark_ones(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    first = open_dialog(bench, theme="dark")
+    for kind in ("stage", "heads", "sequence"):
+        pick(first, "what", kind)
+        assert first.choice.style.theme == "light"
+    pick(first, "what", "heads")
+    pick(first, "theme", "dark")
+    qtbot.waitUntil(lambda: first._shown is not None, timeout=20_000)
+    first._on_save()
+    second = open_dialog(bench, "heads", theme="dark")
+    assert second.choice.style.theme == "dark"
+    pick(second, "what", "stage")
+    assert second.choice.style.theme == "light"
+
+
+def test_the_last_rows_are_whole(bench: Bench, open_dialog: Callable[..., ExportDialog]) -> None:
+    dialog = open_dialog(bench)
+    dialog.show()
+    ids = [row.id for row in EXPORTS]
+    for height in range(500, 540, 7):
+        dialog.resize(900, height)
+        for id_ in ("table", "script"):
+            pick(dialog, "what", "stage")
+            pick(dialog, "what", id_)
+            kinds = dialog._kinds
+            seen = kinds.viewport().rect()
+            assert all(seen.contains(kinds.visualItemRect(kinds.item_of(one))) for one in ids[-2:])
 
 
 def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
