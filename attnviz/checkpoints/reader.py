@@ -327,11 +327,26 @@ def _tensors(file: Path) -> dict[str, StoredTensor]:
     except (OSError, ValueError) as error:
         raise CheckpointError(about(file.name, message_of(error))) from None
     header.pop("__metadata__", None)
-    return {name: _tensor(file, name, entry, start, size) for name, entry in header.items()}
+    tensors = {name: _tensor(file, name, entry, start) for name, entry in header.items()}
+    needed = start + max((entry["data_offsets"][1] for entry in header.values()), default=0)
+    if needed > size:
+        raise CheckpointError(about(file.name, _cut_off(size, needed)))
+    return tensors
 
 
-def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredTensor:
-    """One tensor of a header, checked against the file's size."""
+def _cut_off(size: int, needed: int) -> Message:
+    """The message for a file that ends before its numbers do, such as one of a broken download."""
+    return Message(
+        "The file is too short: it must have {needed:,} bytes, as its header says; got {size:,}, so that "
+        "{missing:,} are missing.",
+        needed=needed,
+        size=size,
+        missing=needed - size,
+    )
+
+
+def _tensor(file: Path, name: str, entry: Any, start: int) -> StoredTensor:
+    """One tensor of a header; its place must have the size of its shape."""
 
     described = must_be("an object with dtype, shape and data_offsets")
     if not isinstance(entry, dict) or not {"dtype", "shape", "data_offsets"} <= entry.keys():
@@ -346,7 +361,7 @@ def _tensor(file: Path, name: str, entry: Any, start: int, size: int) -> StoredT
         # Such buffers of booleans and integers may exist; the family decides whether one is needed.
         return StoredTensor(file, name, dtype, tuple(shape), start + offsets[0])
     length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
-    if offsets[1] - offsets[0] != length or start + offsets[1] > size:
+    if offsets[1] - offsets[0] != length:
         # A crafted shape has a length of hundreds of digits.
         needs = Message("must have {n} bytes inside the file, as its shape requires", n=f"{length:,}"[:60])
         raise tensor_error(file, name, offsets, needs)

@@ -35,6 +35,17 @@ def _with_comma(text: str, part: str) -> str:
     return _("{text}, {part}").format(text=text, part=part) if text else part
 
 
+def sentences(parts: Iterable[str]) -> str:
+    """Parts as sentences of a paragraph; all but the first begin with a capital."""
+    first, *others = parts
+    joined = reduce(_with_sentence, others, first)
+    return _("{text}.").format(text=joined)
+
+
+def _with_sentence(text: str, part: str) -> str:
+    return _("{text}. {sentence}").format(text=text, sentence=part[:1].upper() + part[1:])
+
+
 def sequenced(clauses: Iterable[str]) -> str:
     """Clauses that could be sentences: `set to 0; causal: key 3 comes after query 2`."""
     return _("; ").join(clauses)

@@ -115,12 +115,22 @@ class Map:
         """(down, across, share) of the cells of a first key that is left out."""
         if not self.is_first_off:
             return []
-        blocked = np.zeros(self.values.shape, np.bool_) if self.blocked is None else self.blocked
-        key = (slice(0, 1), slice(None)) if self.sums_below else (slice(None), slice(0, 1))
-        found = zip(
-            np.argwhere(~blocked[key]).tolist(), self.values[key][~blocked[key]].tolist(), strict=True
-        )
+        cells, seen = self._first_key, self.first_off
+        shares = self.values[cells][seen[cells]].tolist()
+        found = zip(np.argwhere(seen).tolist(), shares, strict=True)
         return [(*cell, share) for cell, share in found if tuple(cell) not in self.covered]
+
+    @property
+    def first_off(self) -> NDArray[np.bool_]:
+        """Visible cells of a first key that is left out, (down, across)."""
+        seen = np.zeros(self.values.shape, np.bool_)
+        if self.is_first_off:
+            seen[self._first_key] = True if self.blocked is None else ~self.blocked[self._first_key]
+        return seen
+
+    @property
+    def _first_key(self) -> tuple[slice, slice]:
+        return (slice(0, 1), slice(None)) if self.sums_below else (slice(None), slice(0, 1))
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
@@ -129,7 +139,7 @@ class Map:
         for cell in self.covered:
             hidden[cell] = True
         if self.is_first_off:
-            hidden[(0 if self.sums_below else slice(None), slice(None) if self.sums_below else 0)] = True
+            hidden[self._first_key] = True
         return hidden
 
     @property
@@ -155,14 +165,15 @@ class Content:
     def marks(self) -> dict[str, int]:
         """Number of cells without a colour; each counts once, and first as not generated, then as masked.
 
-        Beside them those that are edited by hand.
+        Beside them those that are edited by hand, and those of a first key that is left out.
         """
-        counts = {"masked": 0, "later": 0, "nan": 0, "infinite": 0, "edited": 0}
+        counts = {"masked": 0, "later": 0, "nan": 0, "infinite": 0, "edited": 0, "first": 0}
         for one in self.maps:
             shown = np.ones(one.values.shape, dtype=np.bool_) if one.blocked is None else ~one.blocked
             later = 0 if one.later is None else int(one.later.sum())
             counts["later"] += later
             counts["edited"] += len(one.edited)
+            counts["first"] += len(one.shares)
             counts["masked"] += one.values.size - int(shown.sum()) - later
             for rows, values in windows(one.values):
                 counts["nan"] += int((np.isnan(values) & shown[rows]).sum())

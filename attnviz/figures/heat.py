@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.color_maps import Kind, takes_black_ink
 from attnviz.core.matrix import by_rows, taken
+from attnviz.core.phrases import sentences
 from attnviz.core.shades import Shades, head_color
 from attnviz.core.text import number, upright
 from attnviz.figures import bar, marks
@@ -87,12 +88,16 @@ def drawing(plan: Plan, draw: Callable[[Any], None], title: str) -> Drawing:
 
 
 def _caption_of(plan: Plan, title: str) -> str:
-    """A caption with the title, the names of the axes and the meaning of the hatching."""
+    """A caption with the title, the names of the axes and the meaning of the hatching and of grey bars."""
     shown = plan.content
-    says = _("{title}. Rows: {rows}; columns: {columns}.").format(
-        title=title, rows=shown.down.name, columns=shown.across.name
-    )
-    return f"{says} {_('Hatched: masked.')}" if shown.marks["masked"] else says
+    rows = _("Rows: {rows}; columns: {columns}").format(rows=shown.down.name, columns=shown.across.name)
+    hatched = _("Hatched: masked") if shown.marks["masked"] else ""
+    bars = _("Grey bars: {what}").format(what=_first_share()) if shown.marks["first"] else ""
+    return sentences(part for part in (title, rows, hatched, bars) if part)
+
+
+def _first_share() -> str:
+    return _("share of the first token, left out of the colours")
 
 
 def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
@@ -103,6 +108,7 @@ def footnotes(counts: dict[str, int]) -> tuple[Note, ...]:
         "nan": _("NaN: {count}").format(count=counts["nan"]),
         "infinite": _("infinite: {count}").format(count=counts["infinite"]),
         "edited": _("edited by hand: {count}").format(count=counts.get("edited", 0)),
+        "first": _first_share(),
     }
     return tuple((kind, text) for kind, text in texts.items() if counts.get(kind))
 
@@ -121,14 +127,14 @@ def cell_numbers(one: Map, cell_w: float, cell_h: float) -> tuple[int, float] | 
 
 
 def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cells, shades: Shades) -> None:
-    """Draw one matrix in `rect`: cells or an image, hatched where masked, with a frame."""
+    """Draw one matrix in `rect`: cells or an image, hatched where masked, with a frame.
+
+    A first key that is left out has no hatching: it is not masked.
+    """
     from matplotlib.patches import Rectangle
 
     x, y, plot_w, plot_h = rect
-    if one.is_first_off or (one.blocked is not None and one.blocked.any()):
-        marks.hatch(axes, rect, shades)
-    if one.later is not None:
-        marks.blank(axes, _slabs(one.later, x, y, sheet), shades)
+    draw_ground(axes, one, rect, shades)
     if one.values.size * len(content.maps) > DRAWN_CELLS:
         pixels = picture(one, content.scale.kind, min(sheet.cell_w, sheet.cell_h), shades)
         axes.imshow(
@@ -136,7 +142,7 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
         )
     else:
         _draw_cells(axes, content, one, x, y, sheet, shades)
-    _draw_shares(axes, one, x, y, sheet, shades)
+    draw_shares(axes, one, rect, shades)
     for down, across in one.covered:
         cell = x + across * sheet.cell_w, y + down * sheet.cell_h, sheet.cell_w, sheet.cell_h
         marks.question(axes, cell, shades)
@@ -148,11 +154,26 @@ def draw_map(axes: Any, content: Content, one: Map, rect: marks.Rect, sheet: Cel
     )
 
 
-def _draw_shares(axes: Any, one: Map, x: float, y: float, sheet: Cells, shades: Shades) -> None:
+def draw_ground(axes: Any, one: Map, rect: marks.Rect, shades: Shades) -> None:
+    """Draw the ground of one matrix in `rect`, below its coloured cells."""
+    if one.blocked is not None and one.blocked.any():
+        marks.hatch(axes, rect, shades)
+        if one.is_first_off:
+            marks.blank(axes, _slabs(one.first_off, rect), shades)
+    if one.later is not None:
+        marks.blank(axes, _slabs(one.later, rect), shades)
+
+
+def _cell_of(one: Map, rect: marks.Rect) -> tuple[float, float]:
+    """Width and height of the cells of a matrix in `rect`."""
+    return rect[2] / one.values.shape[1], rect[3] / one.values.shape[0]
+
+
+def draw_shares(axes: Any, one: Map, rect: marks.Rect, shades: Shades) -> None:
     """The shares of a first key that is left out: grey bars, and their numbers where the others have some."""
     from matplotlib.patches import Rectangle
 
-    w, h, shares = sheet.cell_w, sheet.cell_h, one.shares
+    (x, y, *_size), (w, h), shares = rect, _cell_of(one, rect), one.shares
     fitting = cell_numbers(one, w, h) if shares else None
     for down, across, share in shares:
         part = min(1.0, max(0.0, share))
@@ -160,9 +181,8 @@ def _draw_shares(axes: Any, one: Map, x: float, y: float, sheet: Cells, shades: 
         size = (w, h * part) if one.sums_below else (w * part, h)
         corner = (left, top + h - size[1]) if one.sums_below else (left, top)
         bar_alpha = 1.0 if fitting is None else _UNDER_NUMBER
-        axes.add_patch(
-            Rectangle(corner, *size, facecolor=shades.muted, alpha=bar_alpha, linewidth=0, zorder=2)
-        )
+        color = marks.share_color(shades)
+        axes.add_patch(Rectangle(corner, *size, facecolor=color, alpha=bar_alpha, linewidth=0, zorder=2))
         if fitting is not None:
             digits, points = fitting
             font, said = number_font(points), number(share, digits)
@@ -170,15 +190,15 @@ def _draw_shares(axes: Any, one: Map, x: float, y: float, sheet: Cells, shades: 
             axes.text(*at, said, font=font, color=shades.ink, ha="center", zorder=4, parse_math=False)
 
 
-def _slabs(mask: NDArray[np.bool_], x: float, y: float, sheet: Cells) -> list[marks.Rect]:
-    """Rectangles that cover the cells of a mask; equal rows below each other share them."""
+def _slabs(mask: NDArray[np.bool_], rect: marks.Rect) -> list[marks.Rect]:
+    """Rectangles that cover the cells of a mask in `rect`; equal rows below each other share them."""
     slabs, top = [], 0
+    x, y, w, h = rect[0], rect[1], rect[2] / mask.shape[1], rect[3] / mask.shape[0]
     changes = np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1
     for bottom in [*changes.tolist(), len(mask)]:
         edges = np.flatnonzero(np.diff(mask[top].astype(np.int8), prepend=0, append=0)).tolist()
         for left, right in zip(edges[::2], edges[1::2], strict=True):
-            size = (right - left) * sheet.cell_w, (bottom - top) * sheet.cell_h
-            slabs.append((x + left * sheet.cell_w, y + top * sheet.cell_h, *size))
+            slabs.append((x + left * w, y + top * h, (right - left) * w, (bottom - top) * h))
         top = bottom
     return slabs
 

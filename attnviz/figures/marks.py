@@ -99,6 +99,18 @@ def corner(axes: Any, rect: Rect, shades: Shades) -> None:
     axes.add_patch(Polygon(points, facecolor=shades.query, edgecolor=shades.panel, linewidth=0.5, zorder=5))
 
 
+def share_color(shades: Shades) -> str:
+    """The grey of the bar of a share; on a dark ground it is no brighter than the colours."""
+    return shades.hatch if shades.is_dark else shades.muted
+
+
+def share_bar(axes: Any, rect: Rect, shades: Shades) -> None:
+    """The bar of a share in its cell."""
+    x, y, width, height = rect
+    blank_swatch(axes, rect, shades)
+    _ground(axes, (x, y, 0.6 * width, height), share_color(shades), 2.0)
+
+
 def _ground(axes: Any, rect: Rect, color: str, order: float = 0.0) -> None:
     from matplotlib.patches import Rectangle
 

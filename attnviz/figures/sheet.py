@@ -40,6 +40,7 @@ MARKS = {
     "nan": marks.cross,
     "infinite": marks.rule,
     "edited": marks.corner,
+    "first": marks.share_bar,
     "unknown": marks.box,
 }
 

@@ -15,11 +15,11 @@ def draw_tile(axes: Any, one: Content, rect: marks.Rect, shades: Shades, edge: s
 
     x, y, wide, high = rect
     shown = one.maps[0]
-    if shown.blocked is not None and shown.blocked.any():
-        marks.hatch(axes, rect, shades)
+    heat.draw_ground(axes, shown, rect, shades)
     cell = min(wide / shown.values.shape[1], high / shown.values.shape[0])
     pixels = heat.picture(shown, one.scale.kind, cell, shades)
     axes.imshow(pixels, extent=(x, x + wide, y + high, y), aspect="auto", interpolation="none", zorder=1)
+    heat.draw_shares(axes, shown, rect, shades)
     axes.add_patch(
         Rectangle((x, y), wide, high, fill=False, edgecolor=edge or shades.line, linewidth=0.6, zorder=3)
     )

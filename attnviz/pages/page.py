@@ -23,7 +23,7 @@ from attnviz.core.phrases import named, phrased
 from attnviz.core.shades import DARK, HEAD_HUES, LIGHT, Shades
 from attnviz.errors import suffix_error
 from attnviz.i18n import N_, _
-from attnviz.model.captions import plain_caption
+from attnviz.model.captions import pieces, plain_caption
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import record_of, replace_file
@@ -41,6 +41,7 @@ from attnviz.version import __version__
 WORDS = {
     "cell": N_("One number"),
     "hover": N_("Point at a cell of the map; a click keeps it. Arrow keys move."),
+    "in_program": N_("Setting and typing works in the program; this page shows the numbers."),
     "blocked": N_("masked"),
     "nan": N_("NaN: {count}"),
     "infinite": N_("infinite: {count}"),
@@ -211,6 +212,7 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
     return {
         "titles": in_each_language(lambda: as_shown(document.title)),
         "captions": in_each_language(lambda: plain_caption(as_shown(document.caption))),
+        "has_controls": any(piece.control is not None for piece in pieces(as_shown(document.caption))),
         "words": in_each_language(lambda: {key: _(text) for key, text in WORDS.items()}),
         "joins": in_each_language(lambda: {way: joined() for way, joined in JOINS.items()}),
         "language": i18n.current_language(),

@@ -47,6 +47,22 @@ function curveOf({ queries, keys, tops, line, rise, longest }, query, key) {
   const isDown = start.row < end.row, y = tops[start.row] + (isDown ? line : 0), below = tops[end.row] + (isDown ? 0 : line);
   return [[x, y], [x, (y + below) / 2], [to, (y + below) / 2], [to, below]];
 }
+// The point of an arc for its number: its highest one, or, where lines of words lie between its ends, the gap between
+// two lines that is nearest to its middle.
+function peakOf(places, query, key) {
+  const points = curveOf(places, query, key), { tops, line } = places;
+  const at = (t, axis) => [1, 3, 3, 1].reduce((sum, times, n) => sum + times * (1 - t) ** (3 - n) * t ** n * points[n][axis], 0);
+  const rows = [places.queries[query].row, places.keys[key].row].sort((a, b) => a - b);
+  if (rows[1] - rows[0] < 2) return [at(0.5, 0), at(0.5, 1)];
+  const gaps = tops.slice(rows[0], rows[1]).map((top, n) => (top + line + tops[rows[0] + n + 1]) / 2), middle = at(0.5, 1);
+  const goal = gaps.reduce((best, gap) => (Math.abs(gap - middle) < Math.abs(best - middle) ? gap : best));
+  let [low, high] = [0, 1];
+  for (let step = 0; step < 30; step += 1) {
+    const t = (low + high) / 2;
+    if (at(t, 1) < goal === at(1, 1) > at(0, 1)) low = t; else high = t;
+  }
+  return [at(low, 0), at(low, 1)];
+}
 // The words first, then the height of the arcs: what the lines of words leave of the window.
 function layWords(box, row) {
   const [down, across] = row.axes.slice(-2), [upper, lower] = box.querySelectorAll(".sentence");
@@ -89,8 +105,8 @@ function drawArcs(several) {
   const best = found.filter(({ j }) => j === strongest).at(-1);
   peak.hidden = !best;
   if (best) {
-    const [a, b, c, d] = curveOf(arcs, i, strongest), at = (axis) => (a[axis] + 3 * b[axis] + 3 * c[axis] + d[axis]) / 8;
-    Object.assign(peak.style, { left: `${at(0)}px`, top: `${at(1)}px`, borderColor: hueOf(best.m.head) });
+    const [left, top] = peakOf(arcs, i, strongest);
+    Object.assign(peak.style, { left: `${left}px`, top: `${top}px`, borderColor: hueOf(best.m.head) });
     peak.textContent = brief(best.weight);
   }
   markWords(i, strongest, isOff, isHidden, meanOf);

@@ -33,17 +33,29 @@ function sourceHead(source, target) {
   if (target.pattern === "join_heads") return Math.floor(state.column / site().d_head);
   return source.axes[0] === "kv_head" && target.axes[0] === "head" ? Math.floor(state.head / site().group) : headOf(source);
 }
+// Without a chosen cell, the number of the row that the picture marks: its strongest key; null for other stages.
+function strongestOf(m) {
+  const { row } = m;
+  if (!isLined(row) || row.signed || state.row >= m.rows) return null;
+  const isOff = Boolean(row.first_off?.[m.head]);
+  let best = null;
+  for (let j = isOff ? 1 : 0; j < present(row.axes.at(-1), m.columns); j += 1) {
+    if (!m.hidden(state.row, j) && (best === null || m.value(state.row, j) > m.value(state.row, best))) best = j;
+  }
+  return best;
+}
 let cells = 0;
 async function drawCell(m) {
   const turn = ++cells, box = $("sources"), { row } = m;
   drawWords(m);
-  if (state.column === null || state.row >= m.rows || state.column >= m.columns) {
-    $("where").textContent = say(state.picture === "arcs" ? "hover_arcs" : "hover");
+  $("hint").textContent = state.column === null ? say(state.picture === "arcs" ? "hover_arcs" : "hover") : "";
+  const i = state.row, j = state.column ?? strongestOf(m), [down, across] = row.axes.slice(-2);
+  if (j === null || i >= m.rows || j >= m.columns) {
+    $("where").textContent = "";
     $("value").textContent = "";
     box.replaceChildren();
     return;
   }
-  const [i, j] = [state.row, state.column], [down, across] = row.axes.slice(-2);
   $("where").textContent = `${title(row)} [${labels(down, m.rows)[i]}, ${labels(across, m.columns)[j]}]`;
   const value = exact(m.value(i, j), row.type);
   $("value").textContent = m.hidden(i, j) ? `${value} · ${say("blocked")}` : value;

@@ -9,6 +9,7 @@ async function draw() {
   $("title").textContent = data.titles[state.language];
   document.title = data.titles[state.language] || "attnviz";
   $("caption").textContent = data.captions[state.language];
+  $("in_program").textContent = data.has_controls ? say("in_program") : "";
   $("strip").hidden = site().stages.length < 2;
   $("stage").textContent = title(row);
   $("formula").textContent = row.formulas[state.language];
@@ -120,7 +121,7 @@ async function start() {
   fillLists();
   // A cell of a notebook is no file that the program could open.
   parsed.then(() => { document.querySelector("footer").hidden = !$("attnviz"); });
-  if (!globalThis.DecompressionStream) { drawLists(); $("where").textContent = say("old"); return; }
+  if (!globalThis.DecompressionStream) { drawLists(); $("hint").textContent = say("old"); return; }
   // A canvas draws with the fonts that are there already.
   await Promise.all([`400 12px ${FONT}`, `600 12px ${FONT}`, `12px ${MONO}`].map((font) => document.fonts.load(font, "a中").catch(() => null)));
   await draw();

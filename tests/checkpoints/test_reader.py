@@ -194,7 +194,12 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
         ),
         (
             tensors_bytes(llama_arrays())[:-1],
-            " bytes inside the file, as its shape requires; got [",
+            f"The file is too short: it must have {len(tensors_bytes(llama_arrays())):,} bytes, as its "
+            f"header says; got {len(tensors_bytes(llama_arrays())) - 1:,}, so that 1 are missing.",
+        ),
+        (
+            tensors_bytes(llama_arrays())[:-500],
+            f"got {len(tensors_bytes(llama_arrays())) - 500:,}, so that 500 are missing.",
         ),
         (
             tensors_bytes(llama_arrays()).replace(b'"F32"', b'"F64"'),

@@ -83,7 +83,7 @@ def test_what_the_trace_does_not_have_is_refused(stage: str, head: object, sente
 def test_marks_are_counted_once_each() -> None:
     masked = experiment(masks="causal", fully_masked_row="nan")
     shown = content(attnviz.run(masked).only, View(), "weights", 0, LIGHT)
-    assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0, "later": 0, "edited": 0}
+    assert shown.marks == {"masked": 21, "nan": 0, "infinite": 0, "later": 0, "edited": 0, "first": 0}
     assert footnotes(shown.marks) == (("masked", "masked"),)
     empty = with_fields(masked, masks=(p.Padding(tuple(range(7))),))
     output = content(attnviz.run(empty).only, View(), "attention_output", None, LIGHT)

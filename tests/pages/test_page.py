@@ -608,6 +608,47 @@ def test_controls_of_a_caption_are_plain_words(opened: Any) -> None:
     page = opened(replace(load_preset("stories-name"), caption=caption))
     assert page.inner_text("#caption") == "Set temperature, or write he."
     assert page.locator("#caption *").count() == 0
+    assert page.inner_text("#in_program").startswith("Setting and typing works in the program")
+    page = opened(replace(load_preset("stories-name"), caption="[she] attends to [Lily](key)."))
+    assert not page.is_visible("#in_program")
+
+
+def test_one_number_is_that_of_the_strongest_key_until_a_cell_is_chosen(opened: Any) -> None:
+    document = load_preset("stories-name")
+    view = document.view
+    weights = attnviz.run(document).site(view.site)["weights"][view.head, view.query]
+    page = opened(document)
+    assert page.inner_text("#where") == "weights [\u2423she, \u2423Lily]"
+    assert number(page.inner_text("#value")) == pytest.approx(float(weights[1:].max()), rel=1e-6)
+    assert page.is_visible("#hint")
+    page.click("#arcs .sentence span >> nth=3")
+    page.hover("#arcs .sentence span >> nth=1")
+    assert not page.is_visible("#hint")
+
+
+COVERED = """(rows) => rows.filter((row) => {
+  state.row = row;
+  drawPicture();
+  const peak = $("peak").getBoundingClientRect(), apart = 2;
+  return [...document.querySelectorAll("#arcs .sentence span")].some((word) => {
+    const box = word.getBoundingClientRect();
+    return box.left < peak.right && peak.left < box.right
+      && box.top + apart < peak.bottom && peak.top < box.bottom - apart;
+  });
+})"""
+"""The queries of which the number at the thickest arc lies on a word."""
+
+
+def test_on_a_phone_the_number_of_an_arc_covers_no_word(opened: Any) -> None:
+    page = opened(load_preset("stories-name"))
+    assert page.evaluate("peakOf(arcs, 20, 4)[1] < arcs.tops[0]")
+    page.set_viewport_size({"width": 390, "height": 1200})
+    page.evaluate("drawPicture()")
+    tops = page.evaluate("arcs.tops")
+    assert len(tops) == 3 and page.evaluate("arcs.queries[20].row - arcs.keys[4].row") == 2
+    peak = page.evaluate("peakOf(arcs, 20, 4)[1]")
+    assert any(top + 28 < peak < below for top, below in pairwise(tops))
+    assert page.evaluate(COVERED, list(range(1, 21))) == []
 
 
 def long_document(count: int) -> Document:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from attnviz.core.text import in_markdown
-from attnviz.explain.scripts.script import Part, Program
+from attnviz.explain.scripts.script import TOLD, Part, Program
+from attnviz.i18n import _
 
 _EMPTY: dict[str, dict[str, Any]] = {"markdown": {}, "code": {"execution_count": None, "outputs": []}}
 """Fields of each kind of cell besides its text (nbformat 4.5)."""
@@ -45,6 +46,9 @@ def _cells(made: Program, beside: str) -> Iterator[tuple[str, str]]:
             yield "markdown", f"## {in_markdown(made.titles[site])}"
         yield "markdown", _heading(part)
         yield "code", "\n".join((*part.lines, part.stage))
+        if part.told:
+            yield "markdown", f"**{_(TOLD)}**"
+            yield "code", "\n".join(part.told)
 
 
 def _heading(part: Part) -> str:

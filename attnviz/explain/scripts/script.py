@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from attnviz.core.text import visible
 from attnviz.errors import FieldError, must_be
 from attnviz.explain.formulas.stages import stage_axes, stage_formula
 from attnviz.explain.scripts.code import Lines, Written, in_a_dictionary, note
+from attnviz.explain.scripts.headlines import headlines
 from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.stages import stage_code
 from attnviz.i18n import N_, _
@@ -86,13 +88,19 @@ def _read(source: str) -> tuple[str, ...]:
 PRECISION = N_("Computed in float64; the document's own precision is {dtype}, so the last digits differ.")
 MADE = N_("Made by attnviz {version}; it runs without attnviz.")
 
+TOLD = N_("The numbers of the window")
+MOST_WHOLE = 1000
+"""Numbers of an array up to which both libraries print all of them."""
 MOST_TOKENS = 24
 """Tokens in the text about a script; of a longer sequence, the first."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The stages that a script prints: of all sites or of one; None: the document's stage and the result."""
+    """The stages that a script prints: of all sites or of one; None: the document's stage and the result.
+
+    Without a choice, it prints the numbers of the window, and those arrays only that are printed whole.
+    """
 
     stages: Stages | None = None
     site: str | None = None
@@ -103,7 +111,10 @@ AS_SHOWN = Wanted()
 
 @dataclass(frozen=True)
 class Part:
-    """A stage of a script: title, formula and shape, its lines, and the line that prints it or nothing."""
+    """A stage of a script: title, formula and shape, its lines, and the line that prints it or nothing.
+
+    `told` are the lines after it that print the numbers of the window.
+    """
 
     site: str
     stage: str
@@ -112,6 +123,7 @@ class Part:
     shape: str
     lines: Lines
     printed: str
+    told: Lines = ()
 
 
 @dataclass(frozen=True)
@@ -150,6 +162,7 @@ class Program:
                 lines += ["", "", f"# --- {self.titles[site]} ".ljust(96, "-")]
             lines += ["", "# " + named(part.title, part.formula + part.shape), *part.lines]
             lines += [part.printed] if part.printed else []
+            lines += ["", f"# {_(TOLD)}", *part.told] if part.told else []
         return "\n".join(lines) + "\n"
 
 
@@ -203,6 +216,7 @@ def _parts(document: Document, library: Library, wanted: Wanted, storage: Storag
                 f"   {stage_axes(stage)} = {stage_shape(site, stage)}",
                 lines,
                 _print(experiment, place, stage, library) if stage in printed else "",
+                headlines(document, place.name) if stage == stages[-1] and wanted == AS_SHOWN else (),
             )
 
 
@@ -222,7 +236,12 @@ def _printed(document: Document, wanted: Wanted, site: str, stages: Stages) -> S
         return tuple(stage for stage in stages if stage in wanted.stages)
     if wanted.site is None and site != document.site:
         return ()
-    return tuple(stage for stage in stages if stage in (document.view.stage, result_of(stages)))
+    shown = (stage for stage in stages if stage in (document.view.stage, result_of(stages)))
+    if wanted.site is not None:
+        return tuple(shown)
+    return tuple(
+        stage for stage in shown if math.prod(stage_shape(at(document.experiment, site), stage)) <= MOST_WHOLE
+    )
 
 
 def _print(experiment: Experiment, place: Place, stage: str, library: Library) -> str:

@@ -72,7 +72,7 @@ _PLACE = ("site", "head", "query")
 _THROUGH = ("site", "query", "range", "grey", "bar", "square", "names")
 
 KINDS = (
-    Kind("stage", N_("Stage"), ("site", "stage", "head", *_NAMED, "sums"), draw_stage),
+    Kind("stage", N_("Map of a head or stage"), ("site", "stage", "head", *_NAMED, "sums"), draw_stage),
     Kind("heads", N_("All heads"), ("site", "stage", *_NAMED), draw_heads),
     Kind("sites", N_("All attentions"), ("stage", "head", *_MAP), draw_sites),
     Kind("layers", N_("Layers × heads"), ("stage", "orientation", "range", "grey", "bar"), draw_layers),

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.head_to_tail import SAID, HeadToTail, head_to_tail, rest_from
 from attnviz.core.label_places import AWAY, Box
+from attnviz.core.phrases import sentences
 from attnviz.core.shades import Shades
 from attnviz.core.text import number, visible
 from attnviz.errors import FieldError, InputError, Message, must_be
@@ -236,7 +237,7 @@ def draw_sum(subject: Subject, style: Style) -> Drawing:
         draw,
         titled(subject, title),
         stage_formula(site.experiment, "mixed"),
-        says=f"{titled(subject, title)}. {note}.",
+        says=sentences((titled(subject, title), note)),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from attnviz.gui.dialogs.dialog import Dialog, column_of, line_with_buttons
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.services.services import Services
+from attnviz.gui.widgets.file_to_write import ask_file_to_write, with_suffix
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -218,9 +220,10 @@ class SurveyDialog(Dialog):
 
     @Slot()
     def _choose_output(self) -> None:
-        name, _kind = QFileDialog.getSaveFileName(self, _("Result"), self._output.text(), _results())
-        if name:
-            self._output.setText(name if Path(name).suffix else name + SURVEY_SUFFIX)
+        named = partial(with_suffix, suffix=SURVEY_SUFFIX)
+        file = ask_file_to_write(self, _("Result"), self._output.text(), _results(), named)
+        if file is not None:
+            self._output.setText(str(file))
 
     @Slot()
     def _on_texts(self) -> None:

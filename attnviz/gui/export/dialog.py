@@ -37,7 +37,7 @@ from attnviz.gui.export.preview import Preview
 from attnviz.gui.export.remarks import Remarks
 from attnviz.gui.export.shell import Command, command_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
-from attnviz.gui.export.table import PIXELS, Export, FileKind
+from attnviz.gui.export.table import EXPORT_BY_ID, PIXELS, Export
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.services.services import Services
@@ -57,15 +57,19 @@ REMEMBERED = (*(row.field for row in OPTIONS), "fps", "digits", "slides")
 _POLL_MS, _PARTS = 80, 1000
 
 
-Ask = Callable[[QWidget, FileKind, str], Path | None]
-"""Asks for a file of a kind, whose proposed name is a text; None: not now."""
+Ask = Callable[[QWidget, Export, str, str], Path | None]
+"""Asks for a file of a row, whose format has an id and whose proposed name is a text; None: not now."""
 
 
 class ExportDialog(Dialog):
-    """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes."""
+    """Makes a file of a state. Once it is accepted, `made` is the file and `path` where it goes.
+
+    `format_by_name` is the title of a format that the name has chosen, in place of the chosen one.
+    """
 
     made: Made | None = None
     path: Path | None = None
+    format_by_name = ""
 
     def __init__(
         self,
@@ -219,22 +223,24 @@ class ExportDialog(Dialog):
         self._show_kind()
 
     def _show_kind(self) -> None:
-        """Offer the formats of the row, and first the last one that was saved of it, and its last options."""
-        chosen = self._memory.formats.get(self.export.id, str(self._format.currentData()))
+        """Offer the formats of the row, and first the remembered one, with the remembered options."""
+        row, own = self.export, self._memory.options_of(self.export)
+        chosen = self._memory.format_of(row, str(self._format.currentData()))
         self._format.blockSignals(True)
         self._format.clear()
-        for row in self.export.formats:
-            self._format.addItem(_(row.title), row.id)
-        self._format.setCurrentIndex(max(0, self._format.findData(self.export.format(chosen).id)))
+        for one in row.formats:
+            self._format.addItem(_(one.title), one.id)
+        self._format.setCurrentIndex(max(0, self._format.findData(row.format(chosen).id)))
         self._format.blockSignals(False)
         for name, usual in self._usual.items():
-            self._form.fields[name].select(self._memory.kinds.get(self.export.id, {}).get(name, usual))
+            self._form.fields[name].select(own.get(name, usual))
         self._follow_width()
         self._on_place("")
 
     def _keep(self, id_: str) -> None:
-        """Remember the present options as those of a row: a film has not the width of a column of a paper."""
-        self._memory.kinds[id_] = {name: self._value(name) for name in REMEMBERED}
+        """Remember the present options as those of a row."""
+        texts = {name: self._value(name) for name in ("format", *REMEMBERED)}
+        self._memory.keep(EXPORT_BY_ID[id_], texts)
 
     def _follow_width(self) -> None:
         """Show the parts that a figure of this width has; a text that is no width has its error elsewhere."""
@@ -272,7 +278,7 @@ class ExportDialog(Dialog):
     def _show_offered(self) -> None:
         dpi = MOVING_DPI if self._value("format") in MOVING else DPI
         self._form.fields["dpi"].hint(str(dpi))
-        title = self.export.format(self._value("format")).title
+        title = self.export.format(self._value("format")).of_file
         self._save.setText(_("Save as {format}…").format(format=_(title)))
         self._form.show_offered(self._offered())
 
@@ -386,9 +392,13 @@ class ExportDialog(Dialog):
             return  # it is being made
         row, choice = self.export, self.choice
         self._preview.pause()
-        path = self._ask(self, row.format(choice.format), file_name(self._source, row, choice))
+        path = self._ask(self, row, choice.format, file_name(self._source, row, choice))
         if path is None:
             return
+        by_name = row.format_of(path, choice.format)
+        is_other = by_name is not row.format(choice.format)
+        self.format_by_name = _(by_name.title) if is_other else ""
+        self._format.setCurrentIndex(self._format.findData(by_name.id))
         self.path, self._is_saving = path, True
         if self._shown is not None:
             self._go_on()
@@ -465,7 +475,7 @@ class ExportDialog(Dialog):
 
     def _begin(self) -> None:
         """The options of a kind that was never exported."""
-        self._usual = dict.fromkeys(REMEMBERED, "") | {"theme": self._source.theme, "slides": "off"}
+        self._usual = dict.fromkeys(REMEMBERED, "") | {"theme": Style().theme, "slides": "off"}
         for option in OPTIONS:
             if option.control == "switch" and not option.is_by_width:
                 self._usual[option.field] = "on" if option.default else "off"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication, QPixmap
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from attnviz.compute.execute import execute_decoding, execute_shown
 from attnviz.compute.scheduler import CancelToken
@@ -24,7 +24,7 @@ from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.shell import Command, command_of, present_choice
 from attnviz.gui.export.source import Made, Source
-from attnviz.gui.export.table import EXPORT_BY_ID, FileKind, first_row
+from attnviz.gui.export.table import EXPORT_BY_ID, Export, first_row
 from attnviz.gui.export.widget import framed, picture
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.live.trace import GUI_CORES
@@ -34,6 +34,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.services.documents import proposed_name
 from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.file_to_write import ask_file_to_write
 from attnviz.gui.widgets.heat.content import HeatContent
 from attnviz.gui.widgets.heat.map import HeatMap
 from attnviz.gui.widgets.heat.stages import stage_content
@@ -91,7 +92,7 @@ class Exporter(QObject):
         dialog = ExportDialog(self._window, self._services, source, self._ask, row, chosen)
         is_accepted = dialog.ask()
         if is_accepted and dialog.made is not None and dialog.path is not None:
-            self.write(dialog.path, dialog.made)
+            self.write(dialog.path, dialog.made, dialog.format_by_name)
 
     def source(self, panels: Mapping[str, Panel]) -> Source:
         """The present state."""
@@ -139,15 +140,17 @@ class Exporter(QObject):
         assert trace is not None
         return execute_decoding(trace.experiment, None, trace.engine, "auto", check)
 
-    def write(self, path: Path, made: Made) -> None:
-        """Write a file in the worker, completely or not at all."""
+    def write(self, path: Path, made: Made, format_by_name: str = "") -> None:
+        """Write a file in the worker, completely or not at all; say the format that its name has chosen."""
 
         def job(token: CancelToken) -> tuple[Path, ...]:
             return made.save(path)
 
         def done(written: tuple[Path, ...]) -> None:
             names = ", ".join(visible(file.name) for file in written)
-            self.said.emit(_("Saved {file}").format(file=names))
+            by_name = _("Saved {file} as {format}, as its name says")
+            says = by_name if format_by_name else _("Saved {file}")
+            self.said.emit(says.format(file=names, format=format_by_name))
 
         def failed(error: BaseException) -> None:
             self._fail(path, error)
@@ -234,17 +237,23 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    def _ask(self, parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
-        """A file name from the user, with the suffix of its kind unless one was typed."""
-        filters = f"{_(kind.title)} (*{kind.suffix})"
-        start = str(self._folder / proposed)
-        text, _kind = QFileDialog.getSaveFileName(parent, _("Export"), start, filters)
-        if not text:
-            return None
-        path = Path(text)
-        if path.suffix.lower() != kind.suffix:  # the bytes are of this format, whatever was typed
-            path = path.with_name(path.name + kind.suffix)
-        self._folder = path.parent
+    def _ask(self, parent: QWidget, row: Export, format_id: str, proposed: str) -> Path | None:
+        """A file name from the user, with the suffix of a format of the row: that of `format_id` unless
+        another one was typed.
+        """
+        chosen = row.format(format_id)
+
+        def named(typed: Path) -> Path:
+            suffix = row.format_of(typed, format_id).suffix
+            return typed if typed.suffix.lower() == suffix else typed.with_name(typed.name + suffix)
+
+        def placed(file: Path) -> Path:
+            return row.format_of(file, format_id).placed(file)
+
+        kinds, start = f"{_(chosen.of_file)} (*{chosen.suffix})", str(self._folder / proposed)
+        path = ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
+        if path is not None:
+            self._folder = path.parent
         return path
 
     def _trace(self) -> Trace | None:

@@ -57,9 +57,9 @@ class KindList(QListWidget):
 
     @Slot(int)
     def _on_row(self, row: int) -> None:
-        """Bring the title of the group into sight, too."""
+        """Bring the title of the group into sight, too, and the whole next row: it may be the last one."""
         title = next((at for at in range(row, -1, -1) if self.item(at).data(_ID) is None), -1)
-        for at in (title, row):
+        for at in (min(row + 1, self.count() - 1), title, row):
             self.scrollToItem(self.item(at))
 
     def _add_title(self, title: str, formats: str) -> None:

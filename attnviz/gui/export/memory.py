@@ -6,16 +6,24 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from attnviz.gui.export.table import GROUP_BY_ID, Export
+
 Texts = dict[str, str]
+SHARED = ("format", "width")
+"""Options that the next row of a group begins with, where its rows are alike."""
 
 
 @dataclass
 class Memory:
-    """The last format and the last options of each row, and the rows, that of the last file first."""
+    """The last format and the last options of each row, and the rows, that of the last file first.
+
+    `groups` are the options that the rows of a group share, by its id.
+    """
 
     formats: Texts = field(default_factory=dict)
     kinds: dict[str, Texts] = field(default_factory=dict)
     rows: list[str] = field(default_factory=list)
+    groups: dict[str, Texts] = field(default_factory=dict)
 
     @staticmethod
     def read(text: str) -> Memory:
@@ -25,12 +33,34 @@ class Memory:
         except ValueError:
             return Memory()
         record = found if isinstance(found, dict) else {}
-        kinds, rows = _record(record.get("kinds")), record.get("rows")
+        rows = record.get("rows")
         return Memory(
             _texts(record.get("formats")),
-            {id_: _texts(texts) for id_, texts in kinds.items()},
+            _texts_by_id(record.get("kinds")),
             [row for row in rows if isinstance(row, str)] if isinstance(rows, list) else [],
+            _texts_by_id(record.get("groups")),
         )
+
+    def keep(self, row: Export, texts: Texts) -> None:
+        """Remember the options of a row, its format among them; some of them are those of its group."""
+        self.kinds[row.id] = {name: text for name, text in texts.items() if name != "format"}
+        self.groups[row.group] = {name: texts[name] for name in SHARED}
+
+    def options_of(self, row: Export) -> Texts:
+        """The options that a row begins with, as far as any were remembered: a film has not the width of a
+        column of a paper.
+        """
+        shared = self._shared(row)
+        return {**self.kinds.get(row.id, {}), **{name: shared[name] for name in shared if name != "format"}}
+
+    def format_of(self, row: Export, present: str) -> str:
+        """The format that a row begins with: that of its group if it has it, its last one, or `present`."""
+        shared = self._shared(row).get("format", "")
+        has_shared = shared in [one.id for one in row.formats]
+        return shared if has_shared else self.formats.get(row.id, present)
+
+    def _shared(self, row: Export) -> Texts:
+        return self.groups.get(row.group, {}) if GROUP_BY_ID[row.group].is_alike else {}
 
     def use(self, row: str, format_id: str) -> None:
         """Remember a row that was exported, and its format."""
@@ -45,6 +75,10 @@ class Memory:
 
 def _record(found: object) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
+
+
+def _texts_by_id(found: object) -> dict[str, Texts]:
+    return {id_: _texts(texts) for id_, texts in _record(found).items()}
 
 
 def _texts(found: object) -> Texts:

@@ -55,6 +55,7 @@ class Remarks(QWidget):
     def show_made(self, made: Made | None) -> None:
         """Show what is said of a file; None: nothing."""
         for old in self._labels:
+            old.hide()  # in sight until the loop of the dialog deletes it
             old.deleteLater()
         self._labels = []
         theme = active_theme()

@@ -16,6 +16,7 @@ from attnviz.core.text import exposed, visible
 from attnviz.errors import InputError, Message
 from attnviz.figures.kinds.table import KIND_BY_ID, OF_WORDS, PAIRS, UNFOLLOWED
 from attnviz.figures.options import OPTIONS
+from attnviz.figures.style import Style
 from attnviz.gui.export.choices import CHOICES, At
 from attnviz.gui.export.kinds.figure import CSV
 from attnviz.gui.export.names import file_name
@@ -104,7 +105,7 @@ def present_choice(source: Source, row: Export) -> Choice:
     for option in OPTIONS:
         if option.field in row.options and option.control == "switch" and not option.is_by_width:
             found[option.field] = "on" if option.default else "off"
-    found |= {"theme": source.theme, **dict(row.fixed)}
+    found |= {"theme": Style().theme, **dict(row.fixed)}
     return Choice(row.formats[0].id, tuple(found.items()))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.compute.execute import execute
@@ -36,14 +37,28 @@ from attnviz.model.io.tables import TABLES
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: its id, its title and its suffix."""
+    """A kind of file: its id, its title and its suffix; `in_folder`: several files, in one of the name.
+
+    `file` is the name of the file where the title names something in it, such as a library.
+    """
 
     id: str
     title: str
     suffix: str
+    in_folder: bool = False
+    file: str = ""
+
+    @property
+    def of_file(self) -> str:
+        """The name of the file, a message."""
+        return self.file or self.title
+
+    def placed(self, path: Path) -> Path:
+        """The written place of a file of this kind: itself, or the folder."""
+        return path.with_suffix("") if self.in_folder else path
 
 
-SEQUENCES = tuple(FileKind(row.suffix[1:], row.title, row.suffix) for row in OUTPUTS)
+SEQUENCES = tuple(FileKind(row.suffix[1:], row.title, row.suffix, row.in_folder) for row in OUTPUTS)
 PICTURES = tuple(FileKind(row.id, row.title, f".{row.id}") for row in FORMATS)
 
 
@@ -61,18 +76,20 @@ def _always(source: Source) -> Message | None:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of rows: its id and its title."""
+    """A group of rows: its id and its title; `is_alike`: what is chosen for one suits the others."""
 
     id: str
     title: str
+    is_alike: bool = False
 
 
 GROUPS = (
-    Group("figure", N_("Figure")),
-    Group("animation", N_("Animation")),
+    Group("figure", N_("Figure"), is_alike=True),
+    Group("animation", N_("Animation"), is_alike=True),
     Group("page", N_("Page and notebook")),
     Group("data", N_("Data and code")),
 )
+GROUP_BY_ID = {row.id: row for row in GROUPS}
 
 
 @dataclass(frozen=True)
@@ -104,6 +121,11 @@ class Export:
     def format(self, id_: str) -> FileKind:
         """The format of that id, or the first one."""
         return next((row for row in self.formats if row.id == id_), self.formats[0])
+
+    def format_of(self, path: Path, id_: str) -> FileKind:
+        """The format of a file by its suffix; that of the id, where it has this suffix or no format has."""
+        chosen, suffix = self.format(id_), path.suffix.lower()
+        return next((row for row in (chosen, *self.formats) if row.suffix == suffix), chosen)
 
 
 def _page(source: Source, choice: Choice, check: Check) -> Made:
@@ -152,7 +174,7 @@ def _of_kind(kind: Kind) -> Export:
 
 
 def _as_python(id_: str, title: str, suffix: str) -> Export:
-    formats = tuple(FileKind(row.id, row.title, suffix) for row in LIBRARIES)
+    formats = tuple(FileKind(row.id, row.title, suffix, file=title) for row in LIBRARIES)
     words = ("script", "--notebook") if suffix == NOTEBOOK else ("script",)
     group = "page" if suffix == NOTEBOOK else "data"
     make = partial(as_python, suffix)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from attnviz.gui.failure import failure_message, is_expected, log_unexpected
 from attnviz.gui.services.saving import Saving
 from attnviz.gui.settings import Settings
 from attnviz.gui.store import Store
+from attnviz.gui.widgets.file_to_write import ask_file_to_write, with_suffix
 from attnviz.gui.widgets.front import front_window
 from attnviz.i18n import _, current_language
 from attnviz.model.edit.chapters import Chapter
@@ -266,35 +268,29 @@ class Documents(QObject):
         start = start or self._store.path or Path(proposed_name(self._store.document))
         if start.suffix.lower() == JSON_SUFFIX:
             start = start.with_suffix(suffix_of(self._store.experiment))
-        name, _kind = QFileDialog.getSaveFileName(
-            front_window(), _("Save the document"), str(start), _documents_filter(SUFFIXES)
+        path = ask_file_to_write(
+            front_window(),
+            _("Save the document"),
+            str(start),
+            _documents_filter(SUFFIXES),
+            partial(with_suffix, suffix=suffix_of(self._store.experiment)),
         )
-        path = Path(name)
-        if (
-            name and not path.suffix
-        ):  # the file dialog has asked about another name than the one that is written
-            path = path.with_name(path.name + suffix_of(self._store.experiment))
-            if path.exists() and not self._may_replace(path):
-                return False
-        return bool(name) and self._write(path)
+        return path is not None and self._write(path)
 
     def save_with_weights(self) -> bool:
         """Ask for a file, and write the document with all weights of its model: it needs no checkpoint."""
         start = (self._store.path or Path(proposed_name(self._store.document))).with_suffix(TENSORS_SUFFIX)
-        name, _kind = QFileDialog.getSaveFileName(
-            front_window(), _("Save with weights"), str(start), _documents_filter((TENSORS_SUFFIX,))
+        path = ask_file_to_write(
+            front_window(),
+            _("Save with weights"),
+            str(start),
+            _documents_filter((TENSORS_SUFFIX,)),
+            partial(with_suffix, suffix=TENSORS_SUFFIX),
         )
-        if not name:
+        if path is None:
             return False
-        path = Path(name) if Path(name).suffix else Path(name).with_suffix(TENSORS_SUFFIX)
         self._packed.add(path)
         return self._write(path)
-
-    def _may_replace(self, path: Path) -> bool:
-        question = _("{file} exists. Replace it?").format(file=visible(path.name))
-        box = self._box("replace_box", _("Save the document"), question)
-        answer = self._ask(box, _("Replace"))
-        return answer == QMessageBox.StandardButton.Save
 
     def may_leave(self) -> bool:
         """True if another document may open: the history keeps every unsaved one, or its user agrees."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import get_args
 
@@ -28,7 +30,7 @@ from attnviz.explain.scripts.functions import ACTIVATION_CODE, GATED_CODE
 from attnviz.explain.scripts.library import LIBRARIES, LIBRARY_BY_ID, Library
 from attnviz.explain.scripts.masks import MASK_CODE
 from attnviz.explain.scripts.positions import BIAS_CODE, POSITION_CODE
-from attnviz.explain.scripts.script import Wanted, script
+from attnviz.explain.scripts.script import Wanted, program, script
 from attnviz.explain.scripts.sources import SOURCE_CODE
 from attnviz.explain.scripts.stages import stage_code
 from attnviz.i18n import set_language
@@ -51,6 +53,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.rows import Row
 from attnviz.model.spec.source import Table
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.value_sum import value_sum
 from attnviz.operations.operation import Operation
 
 NUMPY, TORCH = LIBRARY_BY_ID["numpy"], LIBRARY_BY_ID["torch"]
@@ -181,6 +184,44 @@ def test_a_script_runs_without_attnviz(library: Library, tmp_path: Path) -> None
     weights = attnviz.run(experiment).site("layers.1.self")["weights"]
     assert shape == str(weights.shape)
     assert f"{weights[0, 1, 0]:.4f}"[1:] in "".join(numbers)
+
+
+def told(document: Document, library: Library) -> list[str]:
+    """The lines that the script of a document prints by itself."""
+    made = program(document, library)
+    said = io.StringIO()
+    with redirect_stdout(said):
+        exec(compile(made.text("beside"), "script", "exec"), {"beside": io.BytesIO(made.storage.npz())})
+    return said.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+def test_a_script_prints_the_numbers_of_the_window(library: Library) -> None:
+    """Of the query of the view: its largest weights, the length of their sum of values, the next tokens."""
+    document = load_preset("stories-name")
+    trace = attnviz.run(replace(document.experiment, dtype="float64"))
+    site, view = trace.site(document.site), document.view
+    summed = value_sum(site, view.head, view.query)
+    assert summed is not None
+    order = np.argsort(-summed.weights, kind="stable")[:8]
+    names = site.names("key")
+    last = trace.site(trace.sites[-1])
+    probable = last["probabilities"][view.query]
+    first = int(probable.argmax())
+    assert names[order[0]] == last.names("vocabulary")[first] == " Lily"
+    lines = told(document, library)
+    assert lines[0] == "Layer 3 · masked self-attention · weights · head 3 of 4 · query 21: ' she'"
+    assert lines[1:9] == [f"{summed.weights[key]:10.4f}  {names[key]!r}" for key in order]
+    assert lines[9] == f"length of the result, |Σ w·v|: {np.linalg.norm(summed.result):.4f}"
+    assert lines[10:12] == ["most probable next tokens after ' she'", f"{probable[first]:10.4f}  ' Lily'"]
+
+
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
+@pytest.mark.parametrize("name", [*SPREAD, *STACKS])
+def test_every_kind_of_document_prints_the_numbers_of_the_window(name: str, library: Library) -> None:
+    document = Document((SPREAD | STACKS)[name])
+    lines = told(document, library)
+    assert any("query 1: " in line for line in lines) and "..." not in "".join(lines)
 
 
 def test_the_command_prints_and_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

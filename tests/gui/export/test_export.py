@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QLineEdit,
+    QMessageBox,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -45,7 +46,7 @@ from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, FileKind
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, Export
 from attnviz.gui.export.widget import framed, picture, widget_bytes, with_plain_strokes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -98,7 +99,7 @@ class Bench:
         self.exporter.said.connect(self.said.append)
         self.exporter.failed.connect(lambda error: failed.append(str(error)))
 
-    def answers(self, parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
+    def answers(self, parent: QWidget, row: Export, format_id: str, proposed: str) -> Path | None:
         """The answer to the question for a file."""
         return self.answer
 
@@ -546,7 +547,7 @@ def test_a_name_is_asked_for_before_the_file_is_made(
 ) -> None:
     dialog, asked = open_dialog(bench), list[bool]()
 
-    def answer(parent: QWidget, kind: FileKind, proposed: str) -> Path | None:
+    def answer(parent: QWidget, row: Export, format_id: str, proposed: str) -> Path | None:
         asked.append(dialog._shown is None)
         return None
 
@@ -625,9 +626,48 @@ def test_the_last_settings_are_remembered(
     assert box(second, "width").currentText() == "85mm" and box(second, "title").isChecked()
     assert second.choice.format == "pdf" and second.choice.text("title") == "on"
     pick(second, "what", "heads")
-    assert box(second, "width").currentText() == "" and second.choice.text("title") == ""
+    assert box(second, "width").currentText() == "85mm" and second.choice.text("title") == ""
+    assert second.choice.format == "pdf"
+    box(second, "width").setEditText("180mm")
+    pick(second, "format", "svg")
+    pick(second, "what", "stage")
+    assert (box(second, "width").currentText(), second.choice.format) == ("180mm", "svg")
+    pick(second, "what", "circuits")
+    pick(second, "what", "pull")
+    assert box(second, "width").currentText() == ""
     bench.services.settings.set_export("{broken")
     assert open_dialog(bench).choice.format == "svg"
+
+
+def test_a_dark_window_exports_light_figures_unless_somebody_chose_dark_ones(
+    bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
+) -> None:
+    first = open_dialog(bench, theme="dark")
+    for kind in ("stage", "heads", "sequence"):
+        pick(first, "what", kind)
+        assert first.choice.style.theme == "light"
+    pick(first, "what", "heads")
+    pick(first, "theme", "dark")
+    qtbot.waitUntil(lambda: first._shown is not None, timeout=20_000)
+    first._on_save()
+    second = open_dialog(bench, "heads", theme="dark")
+    assert second.choice.style.theme == "dark"
+    pick(second, "what", "stage")
+    assert second.choice.style.theme == "light"
+
+
+def test_the_last_rows_are_whole(bench: Bench, open_dialog: Callable[..., ExportDialog]) -> None:
+    dialog = open_dialog(bench)
+    dialog.show()
+    ids = [row.id for row in EXPORTS]
+    for height in range(500, 540, 7):
+        dialog.resize(900, height)
+        for id_ in ("table", "script"):
+            pick(dialog, "what", "stage")
+            pick(dialog, "what", id_)
+            kinds = dialog._kinds
+            seen = kinds.viewport().rect()
+            assert all(seen.contains(kinds.visualItemRect(kinds.item_of(one))) for one in ids[-2:])
 
 
 def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
@@ -726,6 +766,106 @@ def test_from_the_command_to_the_file(
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
+
+
+@pytest.fixture
+def saved_as(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, qtbot: Any
+) -> Callable[[str, str, str, QMessageBox.StandardButton], list[str]]:
+    """Save a row in a format with a typed name; returns the questions, which are all answered alike."""
+
+    def save(row: str, format_id: str, typed: str, answer: QMessageBox.StandardButton) -> list[str]:
+        asked: list[str] = []
+
+        def exec_box(box: QMessageBox) -> QMessageBox.StandardButton:
+            asked.append(box.text())
+            return answer
+
+        def press_save() -> None:
+            dialog = bench.window.findChild(ExportDialog)
+            pick(dialog, "format", format_id)
+            dialog.findChild(QPushButton, "export_save_button").click()
+            if dialog.path is None:
+                assert dialog.isVisible()
+                dialog.reject()
+
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (typed, ""))
+        monkeypatch.setattr(QMessageBox, "exec", exec_box)
+        QTimer.singleShot(0, press_save)
+        bench.exporter.export(row)
+        return asked
+
+    return save
+
+
+@pytest.mark.parametrize(
+    ("row", "format_id", "typed", "lost"),
+    [
+        ("stage", "pdf", "sum", "sum.pdf"),
+        ("stage", "png", "v1.2", "v1.2.png"),
+        ("table", "csv", "sum", "sum.csv"),
+        ("sequence", "png", "sum.png", "sum"),
+    ],
+)
+def test_what_the_file_dialog_has_not_asked_about_is_not_replaced_without_a_question(
+    row: str,
+    format_id: str,
+    typed: str,
+    lost: str,
+    bench: Bench,
+    saved_as: Callable[..., list[str]],
+    tmp_path: Path,
+) -> None:
+    mine = tmp_path / lost
+    if row == "sequence":
+        mine.mkdir()
+        mine = mine / "sum-1.png"
+    mine.write_bytes(b"mine")
+    buttons = QMessageBox.StandardButton
+    assert saved_as(row, format_id, str(tmp_path / typed), buttons.Cancel) == [f"{lost} exists. Replace it?"]
+    assert mine.read_bytes() == b"mine" and bench.said == []
+    assert saved_as(row, format_id, str(tmp_path / typed), buttons.Save) == [f"{lost} exists. Replace it?"]
+    assert not mine.exists() or mine.read_bytes() != b"mine"
+
+
+def test_a_typed_suffix_chooses_the_format(
+    bench: Bench, saved_as: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    cancel = QMessageBox.StandardButton.Cancel
+    (tmp_path / "sum.pdf").write_bytes(b"mine")  # the file dialog itself has asked about this one
+    assert saved_as("stage", "png", str(tmp_path / "sum.pdf"), cancel) == []
+    assert (tmp_path / "sum.pdf").read_bytes().startswith(b"%PDF")
+    assert bench.said.pop() == "Saved sum.pdf as PDF, as its name says"
+    assert saved_as("stage", "pdf", str(tmp_path / "sum.PDF"), cancel) == []
+    assert bench.said.pop() == "Saved sum.PDF"
+    assert saved_as("table", "bmatrix", str(tmp_path / "sum.tex"), cancel) == []
+    assert "bmatrix" in (tmp_path / "sum.tex").read_text(encoding="utf-8")
+    assert {file.name for file in tmp_path.glob("sum*")} == {"sum.pdf", "sum.PDF", "sum.tex"}
+
+
+@pytest.mark.parametrize(
+    ("row", "format_id", "says"),
+    [
+        ("stage", "pdf", "Save as PDF…"),
+        ("script", "numpy", "Save as Python script…"),
+        ("script", "torch", "Save as Python script…"),
+        ("notebook", "torch", "Save as Notebook…"),
+    ],
+)
+def test_the_button_says_what_it_saves(
+    row: str, format_id: str, says: str, bench: Bench, open_dialog: Callable[..., ExportDialog]
+) -> None:
+    dialog = open_dialog(bench, row)
+    pick(dialog, "format", format_id)
+    assert dialog.findChild(QPushButton, "export_save_button").text() == says
+
+
+def test_each_format_is_chosen_by_its_suffix() -> None:
+    for row in EXPORTS:
+        for first in row.formats:
+            for other in row.formats:
+                assert row.format_of(Path(f"a{other.suffix.upper()}"), first.id).suffix == other.suffix
+            assert row.format_of(Path("a.b"), first.id) is row.format_of(Path("a"), first.id) is first
 
 
 def test_a_panel_is_offered_while_it_can_be_seen(make_desk: MakeDesk) -> None:

@@ -144,8 +144,10 @@ def test_a_film_has_not_the_width_of_a_figure_for_paper(
 
     def film(dialog: ExportDialog) -> None:
         assert box(dialog, "width").currentText() == ""
-        pick(dialog, "what", "heads")
+        pick(dialog, "what", "pull")
         assert box(dialog, "width").currentText() == ""
+        pick(dialog, "what", "heads")
+        assert box(dialog, "width").currentText() == "120mm"
         pick(dialog, "what", "stage")
         assert box(dialog, "width").currentText() == "120mm"
 

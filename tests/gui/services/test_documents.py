@@ -173,6 +173,10 @@ def test_another_file_is_not_written_over_without_a_question(
     answers.button = BUTTON.Save
     trigger(desk, "save_as")
     assert attnviz.load(other) == desk.store.document
+    attnviz.save(load_preset("toy-attention"), other)
+    answers.button = BUTTON.Cancel
+    desk.window.documents.save_with_weights()
+    assert answers.boxes[-1] == "replace_box" and attnviz.load(other) == load_preset("toy-attention")
 
 
 def test_a_document_that_cannot_be_saved_keeps_the_window(
