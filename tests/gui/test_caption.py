@@ -337,15 +337,17 @@ def test_a_control_past_the_third_line_is_hidden(make_desk: MakeDesk) -> None:
 
 @pytest.mark.parametrize("is_right", [True, False])
 def test_a_document_is_saved_with_the_caption_that_is_being_written_or_not_at_all(
-    story: Desk, tmp_path: Path, is_right: bool
+    make_desk: MakeDesk, tmp_path: Path, is_right: bool
 ) -> None:
-    path = tmp_path / "story.json"
-    path.write_text(dumps(story.store.document))
+    path = tmp_path / "toy.json"
+    path.write_text(dumps(replace(load_preset("toy-attention"), caption="Nothing yet.")))
+    story = make_desk("toy-attention")
     story.window.open_file(path)
     story.qtbot.waitUntil(lambda: story.store.path == path, timeout=WAIT_MS)
+    story.settle()
     story.find(QToolButton, "caption_edit_button").click()
     editor = story.find(CaptionEditor, "caption_editor")
-    words = "At [she] it is new." if is_right else "[T](set temperature hot)"
+    words = "At [dog] it is new." if is_right else "[x](mask shadow)"
     editor.setPlainText(words)
     before = path.read_bytes()
     story.window.commands["save"].trigger()
