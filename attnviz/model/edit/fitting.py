@@ -32,6 +32,7 @@ Owner = TypeVar(
     Gate,
     Differential,
 )
+Keys = TypeVar("Keys", Projections, QKNorm)
 Shapes = dict[Role, tuple[int, int]]
 
 
@@ -48,6 +49,7 @@ def fitted_attention(
     d_rope = 0 if latent is None else latent.d_rope
     d_query_in = d_model if latent is None else latent.d_q or d_model
     is_added = is_additive(site.position)
+    projections, qk_norm = _of_kv_heads(site, heads)
     d_position = d_model if not is_added else site.d_embedding if d_embedding is None else d_embedding
     shapes: Shapes = {
         "query": (d_query_in, d_query + heads.n_heads * d_rope),
@@ -57,9 +59,9 @@ def fitted_attention(
     }
     return {
         "heads": heads,
-        "projections": _fitted_projections(site, heads, shapes),
+        "projections": _fitted_projections(site, projections, shapes),
         "latent": latent,
-        "qk_norm": fitted_qk_norm(site.qk_norm, heads),
+        "qk_norm": fitted_qk_norm(qk_norm, heads),
         "differential": fitted_differential(site.differential, heads),
         "gate": fitted_gate(site.gate, d_model, heads),
         "position": site.position.fitted(sizes(site.n_queries, d_position, heads, latent)),
@@ -69,23 +71,31 @@ def fitted_attention(
     }
 
 
-def _of_kv_heads(site: Site, heads: Heads) -> Projections:
-    """The projections with explicit keys and values of as many heads as `heads` has, if one count divides the
-    other.
+def _of_kv_heads(site: Site, heads: Heads) -> tuple[Projections, QKNorm | None]:
+    """The projections and the norm with explicit keys and values of as many heads as `heads` has.
 
-    More heads repeat the present ones, which changes no number of the result; fewer are the means of the
-    heads that they replace (Ainslie et al. 2023, GQA).
+    Where one count divides the other, more heads repeat the present ones, which changes no number of the
+    result, and fewer are the means of those that they replace (Ainslie et al. 2023, GQA).
     """
-    projections, old, new = site.projections, site.heads.n_kv_heads, heads.n_kv_heads
+    projections, norm = site.projections, site.qk_norm
+    old, new = site.heads.n_kv_heads, heads.n_kv_heads
     is_alike = (site.heads.n_heads, site.heads.d_head) == (heads.n_heads, heads.d_head)
     if old == new or not is_alike or max(old, new) % min(old, new) or site.latent is not None:
-        return projections
+        return projections, norm
     for role in ("key", "value", "key_bias", "value_bias"):
-        written = getattr(getattr(projections, role), "written", None)
-        if written is not None:
-            source = replace(getattr(projections, role), values=Matrix(_regrouped(written.array, old, new)))
-            projections = replace(projections, **{role: source})
-    return projections
+        projections = _with_heads(projections, role, old, new)
+    if norm is not None and norm.across:
+        norm = _with_heads(norm, "key_gain", old, new)
+    return projections, norm
+
+
+def _with_heads(owner: Keys, name: str, old: int, new: int) -> Keys:
+    """An owner whose explicit numbers of `old` heads in a field are those of `new` ones."""
+    source = getattr(owner, name)
+    written = getattr(source, "written", None)
+    if written is None:
+        return owner
+    return replace(owner, **{name: replace(source, values=Matrix(_regrouped(written.array, old, new)))})
 
 
 def _regrouped(matrix: NDArray[Any], old: int, new: int) -> NDArray[Any]:
@@ -97,8 +107,7 @@ def _regrouped(matrix: NDArray[Any], old: int, new: int) -> NDArray[Any]:
     return by_heads.mean(axis=2).reshape(rows, -1)
 
 
-def _fitted_projections(site: Site, heads: Heads, shapes: Shapes) -> Projections:
-    projections = _of_kv_heads(site, heads)
+def _fitted_projections(site: Site, projections: Projections, shapes: Shapes) -> Projections:
     for role in ROLES:
         to, source = projections.tied_to(role), getattr(projections, role)
         if to is not None and not has_tied_shape(shapes, role, to):

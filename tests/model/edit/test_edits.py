@@ -31,6 +31,7 @@ from attnviz.model.spec.parts import (
     Padding,
     Painted,
     Projections,
+    QKNorm,
     Rope,
     Seeded,
     SeededVectors,
@@ -382,6 +383,7 @@ def trained(n_kv: int) -> Experiment:
         SeededVectors(3, 6),
         heads=Heads(4, n_kv, 3),
         projections=Projections(**weights, **biases),
+        qk_norm=QKNorm("rms", key_gain=WrittenRow(Matrix(drawn.uniform(1, 2, (1, 3 * n_kv)))), across=True),
         dtype="float64",
     )
 
@@ -390,7 +392,8 @@ def test_more_key_value_heads_repeat_those_of_a_trained_model() -> None:
     before = trained(2)
     after = put(before, edits.set_heads(sited(before), n_kv_heads=4))
     run, again = attnviz.run(before), attnviz.run(after)
-    np.testing.assert_array_equal(again["k"], run["k"].repeat(2, axis=0))
+    for stage in ("k", "k_normed", "v"):
+        np.testing.assert_allclose(again[stage], run[stage].repeat(2, axis=0), rtol=1e-13)
     np.testing.assert_allclose(again["attention_output"], run["attention_output"], rtol=1e-12)
 
 
