@@ -237,6 +237,7 @@ def test_the_mechanism_writes_only_what_an_edit_has_changed(qtbot: QtBot) -> Non
     bench = bench_of(qtbot, "mechanism", document())
     assert isinstance(bench.panel, MechanismPanel)
     bench.panel.open_all()
+    bench.panel.resize(900, 600)  # so that the temperature is in sight
     image(qtbot, bench)
     written = Written(bench.panel)
     bench.panel.on_document(None, bench.store.document)
