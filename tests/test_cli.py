@@ -567,6 +567,11 @@ def test_the_counts_are_those_of_the_commands() -> None:
     assert COUNTS == {
         ("ablate", "--top"): 1,
         ("circuits", "--top"): 1,
+        ("cost", "--batch"): 1,
+        ("cost", "--context"): 1,
+        ("cost", "--group"): 1,
+        ("cost", "--memory"): 1,
+        ("cost", "--window"): 0,
         ("decode", "--new"): 1,
         ("decode", "--steps"): 1,
         ("heads", "--top"): 1,

@@ -29,6 +29,7 @@ ROOMS = "gui", "figures", "study", "cli", "pages", "explain"
 """Rooms that ask a site for its map."""
 
 NOT_A_MAP = {
+    "cli/commands/cost.py": "the format of parameters, and their bytes",
     "cli/commands/decode.py": "the names of what the shell writes",
     "gui/panels/circuits.py": "a number of the vocabulary, in a cell that no site has",
     "gui/panels/cost/bar.py": "the bytes of the parameters, in a bar",
@@ -50,6 +51,7 @@ ASKS = {
     "engines/decode/step.py": "the read-out of the last site; the engine's own array of mixtures",
     "explain/formulas/symbols.py": "the letters of a whole site",
     "explain/gradients/cell.py": "logits by similarity, which read another site",
+    "explain/scripts/headlines.py": "the result of the row that the window shows",
     "explain/position_curves.py": "the way in which a position changes numbers",
     "figures/heat.py": "a mark in a picture",
     "figures/kinds/comparison.py": "a mark in a picture",

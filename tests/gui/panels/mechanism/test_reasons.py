@@ -42,7 +42,7 @@ from attnviz.model.spec.vocabulary import EmbeddingProjection
 
 Option = tuple[QWidget, Any]
 
-NOT_EDITS = {"d_model_link", "alike_toggle"}
+NOT_EDITS = {"d_model_link", "alike_toggle", "mechanism_alike_toggle"}
 """Controls of the form, not of the document."""
 
 
