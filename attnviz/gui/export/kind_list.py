@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QColor, QFont
+from PySide6.QtGui import QColor, QFont, QResizeEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
 from attnviz.gui.export.source import Source
@@ -58,9 +58,16 @@ class KindList(QListWidget):
     @Slot(int)
     def _on_row(self, row: int) -> None:
         """Bring the title of the group into sight, too, and the whole next row: it may be the last one."""
+        if row < 0:
+            return
         title = next((at for at in range(row, -1, -1) if self.item(at).data(_ID) is None), -1)
         for at in (min(row + 1, self.count() - 1), title, row):
             self.scrollToItem(self.item(at))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The dialog opens at a row before it has its size."""
+        super().resizeEvent(event)
+        self._on_row(self.currentRow())
 
     def _add_title(self, title: str, formats: str) -> None:
         item = QListWidgetItem(title, self)

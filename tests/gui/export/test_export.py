@@ -456,9 +456,11 @@ def test_the_file_of_a_figure_is_the_one_of_the_shell(
 def test_the_title_of_the_chosen_group_is_in_sight(
     bench: Bench, open_dialog: Callable[..., ExportDialog], qtbot: Any
 ) -> None:
-    dialog = open_dialog(bench)
+    dialog = open_dialog(bench, chosen={})
     dialog.show()
+    qtbot.waitExposed(dialog)
     kinds = dialog._kinds
+    assert kinds.viewport().rect().contains(kinds.visualItemRect(kinds.item(0))), "as it opens"
     kinds.setFixedHeight(260)
     for group in reversed(GROUPS):
         pick(dialog, "what", next(row.id for row in EXPORTS if row.group == group.id))
