@@ -198,8 +198,9 @@ class Handlers(QObject):
         editor = self._window.focusWidget()
         if isinstance(editor, CaptionEditor):
             editor.finish()
-        if not (isinstance(editor, CaptionEditor) and editor.isVisible()):
-            save()
+            if editor.isVisible():
+                return
+        save()
 
     @Slot()
     def on_preferences(self) -> None:

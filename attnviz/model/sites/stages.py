@@ -14,7 +14,9 @@ from attnviz.model.stages import STAGE_BY_ID
 Stages = tuple[str, ...]
 
 
-def _stages(site: Site) -> Stages:
+@WeakMemo
+def site_stages(site: Site) -> Stages:
+    """Ids of all stages that a site computes, in the order of its trace."""
     numbers = {stage: number for number, stage in enumerate(STAGE_BY_ID)}
     places = []
     for stage, row in STAGE_BY_ID.items():
@@ -22,14 +24,6 @@ def _stages(site: Site) -> Stages:
             after = row.after(site.layer)
             places.append((numbers[after or stage], bool(after), numbers[stage], stage))
     return tuple(stage for *_place, stage in sorted(places))
-
-
-_stages_of = WeakMemo(_stages)
-
-
-def site_stages(site: Site) -> Stages:
-    """Ids of all stages that a site computes, in the order of its trace."""
-    return _stages_of(site)
 
 
 def map_of(present: Stages) -> str:

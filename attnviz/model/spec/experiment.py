@@ -168,15 +168,12 @@ class Experiment(Value, frozen=True, metaclass=_Constructor):
         return self.layers[0].cross is not None
 
     def differs_in_vectors(self, other: Experiment) -> bool:
-        """True if it is another experiment of the same tokens and parts, with other numbers in its vectors.
-
-        The parts are compared by identity, which an edit keeps for those that it leaves; so False may be said
-        of an experiment that is read anew.
-        """
-        others = (name for name in self.__struct_fields__ if name not in ("tokens", "vectors"))
-        is_alike = all(getattr(self, name) is getattr(other, name) for name in others)
-        is_like = is_alike and self.tokens == other.tokens and self.d_embedding == other.d_embedding
-        return self is not other and is_like
+        """True if it is another experiment whose vectors alone have other numbers, as in a drag of one."""
+        if self is other or vectors_shape(self.vectors) != vectors_shape(other.vectors):
+            return False
+        others = (name for name in self.__struct_fields__ if name != "vectors")
+        pairs = ((getattr(self, name), getattr(other, name)) for name in others)
+        return all(one is another or one == another for one, another in pairs)
 
     def _check_around(self) -> None:
         """Norms before and after the layers, the vocabulary, and whether what reads a memory has one."""

@@ -282,14 +282,8 @@ class ClaimsPanel(Panel):
     def _show_now(self) -> None:
         """Say whether the open claim holds in the document that it opened, as that is edited."""
         judged, opened = self.detail.judged, self._opened
-        is_open = judged is not None and opened is not None and opened[0] == judged.step.id
-        if (
-            judged is None
-            or opened is None
-            or not is_open
-            or self.store.trace is None
-            or self.detail.is_asking
-        ):
+        is_asking = self.store.trace is None or self.detail.is_asking
+        if judged is None or opened is None or opened[0] != judged.step.id or is_asking:
             self.detail.now.hide()
             return
         trace = self.store.current_trace

@@ -35,7 +35,6 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import WholeLabel
-from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
@@ -127,7 +126,7 @@ class CostPanel(Panel):
         is_first = old is None or old.experiment is not new.experiment
         if is_first and self.question.source == EXPERIMENT:
             self.question = of_experiment(self.question, self.store.experiment)
-            if old is None or not differ_in_vectors_alone(old.experiment, new.experiment):
+            if old is None or not new.experiment.differs_in_vectors(old.experiment):
                 self._show_soon()
 
     def on_trace(self, trace: Trace) -> None:
@@ -267,7 +266,7 @@ class CostPanel(Panel):
     def _key_of(self, experiment: Experiment) -> object:
         """Runs with the same key differ in n only; counting the shapes of each step of a drag is slow."""
         before = self._noted() if self._noted is not None else None
-        if before is None or not differ_in_vectors_alone(before, experiment):
+        if before is None or not (before is experiment or experiment.differs_in_vectors(before)):
             self._key = stack_of(experiment)
         self._noted = ref(experiment)
         return self._key

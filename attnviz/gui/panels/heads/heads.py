@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QSizePolicy,
 from attnviz.core.levels import RANGE_BY_ID
 from attnviz.core.phrases import with_remark
 from attnviz.core.text import number, visible
+from attnviz.gui.forms.edit_all import EditAll
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import composed, says
 from attnviz.gui.panels.heads.picture import Fit, HeadPicture, tall_fit
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.pointer import Pointer
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import rove
@@ -22,9 +22,7 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.heat.stages import highlight
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
-from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.ranges import has_first, overview_ends, range_ends, shown_range
 from attnviz.model.sites.sites import site_names
@@ -68,15 +66,7 @@ class SiteChooser(QWidget):
             row.insertWidget(place, button)
         self._before.clicked.connect(self._on_before)
         self._after.clicked.connect(self._on_after)
-        self.alike = says(
-            Toggle(""),
-            N_("Edit all"),
-            id="site_alike_toggle",
-            name=N_("Edit all layers"),
-            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
-        )
-        self.alike.changed.connect(store.set_edits_alike)
-        store.pointer_changed.connect(self._on_pointer)
+        self.alike = EditAll(store, "site_alike_toggle", N_("Edit all"))
         self.hide()
         self.alike.hide()
 
@@ -91,8 +81,7 @@ class SiteChooser(QWidget):
         self._combo.set_value(document.site)
         self._before.setEnabled(document.site != names[0])
         self._after.setEnabled(document.site != names[-1])
-        self.alike.set_value(self._store.pointer.edits_alike)
-        self.alike.set_unavailable(why_not_alike(experiment, document.site) or None)
+        self.alike.show_document(document)
         self.setVisible(len(names) > 1)
         self.alike.setVisible(len(names) > 1)
 
@@ -108,10 +97,6 @@ class SiteChooser(QWidget):
     @Slot(str)
     def _on_chosen(self, name: str) -> None:
         self._store.look(site=name)
-
-    @Slot(object, object)
-    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
-        self.alike.set_value(new.edits_alike)
 
     @Slot()
     def _on_before(self) -> None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QHBoxLayout
 
+from attnviz.gui.forms.edit_all import EDIT_ALL, EditAll
 from attnviz.gui.forms.fields import Number, Switch
 from attnviz.gui.forms.paths import presence, row
 from attnviz.gui.forms.subject import whole_experiment
@@ -16,9 +17,7 @@ from attnviz.gui.look.words import plain_tooltip, says
 from attnviz.gui.panels.mechanism.memory import has_memory
 from attnviz.gui.panels.mechanism.norm import NormLine, NormSlot
 from attnviz.gui.panels.mechanism.section import Section
-from attnviz.gui.pointer import Pointer
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.toggle import Toggle
 from attnviz.i18n import N_, _
 from attnviz.model.edit.block import LastSeen
 from attnviz.model.edit.edits import change_embedding_projection, set_embedding_projection
@@ -30,7 +29,6 @@ from attnviz.model.edit.layers import (
     set_cross,
     set_n_encoder_layers,
     set_n_layers,
-    why_not_alike,
     why_not_removed,
 )
 from attnviz.model.errors.titles import reason_in_words
@@ -84,10 +82,7 @@ class LayersSection(Section):
             N_("Insert a copy after the selected layer, with new seeds"),
         ),
         "remove_layer_button": (N_("Remove layer"), N_("Remove the selected layer")),
-        "alike_toggle": (
-            N_("Edit all layers"),
-            N_("Edits apply to this attention in every layer; seeds stay distinct"),
-        ),
+        "alike_toggle": (N_("Edit all layers"), EDIT_ALL),
     }
 
     def fill(self) -> None:
@@ -110,14 +105,7 @@ class LayersSection(Section):
         line.addWidget(self._copy, 1)
         line.addWidget(self._remove, 1)
         self.body.addLayout(line)
-        self._alike = says(
-            Toggle(""),
-            N_("Edit all layers"),
-            id="alike_toggle",
-            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
-        )
-        self._alike.changed.connect(self.store.set_edits_alike)
-        self.store.pointer_changed.connect(self._on_pointer)
+        self._alike = EditAll(self.store, "alike_toggle", N_("Edit all layers"))
         self.body.addWidget(self._alike)
         self._norms = tuple(self._norm_line(name) for name in NORM_FIELDS)
 
@@ -133,10 +121,6 @@ class LayersSection(Section):
         super().on_document(old, new)
         self._show_rest()
 
-    @Slot(object, object)
-    def _on_pointer(self, old: Pointer, new: Pointer) -> None:
-        self._alike.set_value(new.edits_alike)
-
     def _show_rest(self) -> None:
         experiment, site = self.store.experiment, self.store.document.site
         reason = reason_in_words(why_not_removed(experiment, place_of(experiment, site)))
@@ -144,8 +128,7 @@ class LayersSection(Section):
         tip = reason or _("Remove the selected layer")
         if plain_tooltip(tip) != self._remove.toolTip():
             self._remove.setToolTip(plain_tooltip(tip))
-        self._alike.set_value(self.store.pointer.edits_alike)
-        self._alike.set_unavailable(why_not_alike(experiment, site) or None)
+        self._alike.show_document(self.store.document)
         for line in self._norms:
             line.refresh()
 

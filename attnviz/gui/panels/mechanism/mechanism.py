@@ -13,8 +13,8 @@ from shiboken6 import isValid
 
 from attnviz.engines.table import ENGINE_BY_ID
 from attnviz.errors import FieldError, message_of
+from attnviz.gui.forms.edit_all import EditAll
 from attnviz.gui.look.theme import GRID, RADIUS
-from attnviz.gui.look.words import says
 from attnviz.gui.panels.mechanism.block import BlockSection
 from attnviz.gui.panels.mechanism.by_hand import ByHandSection
 from attnviz.gui.panels.mechanism.dtype import DTypeSection
@@ -35,12 +35,9 @@ from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_row
 from attnviz.gui.widgets.elided_label import WholeLabel
-from attnviz.gui.widgets.heat.stages import differ_in_vectors_alone
-from attnviz.gui.widgets.toggle import Toggle
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.edit.generation import differs_in_writing
-from attnviz.model.edit.layers import why_not_alike
 from attnviz.model.errors.titles import in_words
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import layer_label, site_label
@@ -131,14 +128,7 @@ class MechanismPanel(Panel):
         self._place.setObjectName("mechanism_place")
         set_tone("muted", self._count, self._place)
         self._count.hide()
-        self._alike = says(
-            Toggle(""),
-            N_("Edit all"),
-            id="mechanism_alike_toggle",
-            name=N_("Edit all layers"),
-            tip=N_("Edits apply to this attention in every layer; seeds stay distinct"),
-        )
-        self._alike.changed.connect(store.set_edits_alike)
+        self._alike = EditAll(store, "mechanism_alike_toggle", N_("Edit all"))
         outer = QVBoxLayout(self)
         outer.setContentsMargins(1, PADDING, 1, 1)
         outer.setSpacing(GRID // 2)
@@ -357,7 +347,7 @@ class MechanismPanel(Panel):
         is_same = old is not None and old.site == new.site
         if old is not None and is_same:
             pair = old.experiment, new.experiment
-            is_same = differs_in_writing(*pair) or differ_in_vectors_alone(*pair)
+            is_same = differs_in_writing(*pair) or new.experiment.differs_in_vectors(old.experiment)
         for section in self.sections:
             if old is None or not is_same:
                 section.header.set_value(section.present(new))
@@ -381,8 +371,7 @@ class MechanismPanel(Panel):
         self._place.setVisible(has_several)
         self._place.set_line(_("all layers") if is_alike else label)
         self._alike.setVisible(has_several)
-        self._alike.set_value(is_alike)
-        self._alike.set_unavailable(why_not_alike(experiment, site) or None)
+        self._alike.show_document(document)
 
     def on_trace(self, trace: Trace) -> None:
         for section in self._complete():

@@ -22,8 +22,6 @@ from attnviz.model.provenance import Region, consumers, sources, tokens_of
 from attnviz.model.ranges import has_first, range_ends, range_name, shown_range
 from attnviz.model.sites.by_hand import edited_cells, still_hidden
 from attnviz.model.sites.stages import has_names
-from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import vectors_shape
 from attnviz.model.spec.view import Cell, View, shown_head
 from attnviz.model.stages import STAGE_BY_ID, Axis
 from attnviz.model.trace import SiteTrace
@@ -168,15 +166,6 @@ def highlight(
         cells=frozenset(cells),
         locked=focus == view.locked,
     )
-
-
-def differ_in_vectors_alone(old: Experiment, new: Experiment) -> bool:
-    """True if only the numbers of the vectors differ, as in a drag: most controls stay unchanged."""
-    if old is new:
-        return True
-    others = [field for field in Experiment.__struct_fields__ if field != "vectors"]
-    same_size = vectors_shape(old.vectors) == vectors_shape(new.vectors)
-    return same_size and all(getattr(old, field) == getattr(new, field) for field in others)
 
 
 def _along(axis: Axis, queries: tuple[int, ...], keys: tuple[int, ...]) -> tuple[int, ...]:
