@@ -144,7 +144,8 @@ class HeadToTail:
         arrows = np.concatenate([self._shafts(labels), _steps(path), own, self._lines])
         costs = crossings(arrows, edges).sum(axis=0).astype(np.float64)
         costs += self._misplaced(edges, taken)
-        costs += np.concatenate([self._usual(size, taken) + 0.2 * number for number in range(len(FAR))])
+        usual = self._usual(size, taken)
+        costs += np.concatenate([usual + 0.2 * number for number in range(len(FAR))])
         box = edges[int(costs.argmin())].tolist()
         right, down = max(0.0, box[2] - self.width), max(0.0, box[3] - self.height)
         x, y = max(0.0, box[0] - right), max(0.0, box[1] - down)
@@ -155,8 +156,8 @@ class HeadToTail:
         ways = np.array(self._ways)
         edges = np.array([Label(way, *size).boxes() for way in self._ways])  # (parts, sides, 4)
         parts, sides = edges.shape[:2]
-        costs = crossings(_steps(self.last), edges).sum(axis=0).reshape(parts, sides).astype(np.float64)
-        costs += crossings(ways, edges).reshape(parts, parts, sides)[range(parts), range(parts)]
+        crossed = crossings(np.concatenate([ways, _steps(self.last)]), edges).reshape(-1, parts, sides)
+        costs = crossed[parts:].sum(axis=0).astype(np.float64) + crossed[range(parts), range(parts)]
         costs += self._misplaced(edges.reshape(-1, 4), taken).reshape(parts, sides)
         middles, along = (edges[..., :2] + edges[..., 2:]) / 2, ways[:, 1] - ways[:, 0]
         is_outward = ((middles - ways[:, None, 1]) * along[:, None]).sum(axis=-1) > 0
@@ -267,12 +268,10 @@ def _lens(
     (width, height), (wide, high) = size, lens
     tips = frame.at(points)
     shafts = np.stack([np.broadcast_to((frame.x, frame.y), tips.shape), tips], axis=1)
-    for x in (width - wide - AWAY, AWAY):
-        for y in (height - high - AWAY, AWAY):
-            box = x, y, x + wide, y + high
-            if not crossings(shafts, [box]).any():
-                return Lens(box, factor, frame)
-    return None
+    corners = [(x, y) for x in (width - wide - AWAY, AWAY) for y in (height - high - AWAY, AWAY)]
+    boxes: list[Box] = [(x, y, x + wide, y + high) for x, y in corners]
+    is_free = ~crossings(shafts, boxes).any(axis=0)
+    return next((Lens(box, factor, frame) for box, free in zip(boxes, is_free, strict=True) if free), None)
 
 
 def _steps(path: Points) -> Points:

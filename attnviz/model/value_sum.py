@@ -81,23 +81,28 @@ class ValueSum:
         own = (self.own,) if self.own >= 0 else ()
         return (*own, *(key for key in self.order if key != self.own))
 
-    def tips(self, part: float = 1.0) -> Floats:
-        """Tips of the vectors w v, head to tail in the order of `steps`: (1 + steps, d_v), from zero."""
-        return self._summed(self.values, part)
-
     @cached_property
     def projected(self) -> Floats:
         """The values in the plane, (keys, 2)."""
         return self.values @ self.plane
 
     def path(self, part: float = 1.0) -> Floats:
-        """The tips in the plane, (1 + steps, 2)."""
-        return self._summed(self.projected, part)
+        """Tips of the vectors w v in the plane, head to tail as in `steps`, from zero: (1 + steps, 2).
 
-    def _summed(self, vectors: Floats, part: float) -> Floats:
+        Every tip moves evenly from the first part to the last one, as the weights do.
+        """
+        first, last = self._paths
+        return (1.0 - part) * first + part * last
+
+    @cached_property
+    def _paths(self) -> tuple[Floats, Floats]:
+        """The tips of the first part, where only the own value has a weight, and of the last one."""
         order = list(self.steps)
-        steps = self.mixed(part)[order, None] * vectors[order]
-        return np.concatenate([np.zeros((1, vectors.shape[1])), np.cumsum(steps, axis=0)])
+        first, last = np.zeros((2, 1 + len(order), 2))
+        if self.own >= 0:
+            first[1:] = self.projected[self.own]
+        np.cumsum(self.weights[order, None] * self.projected[order], axis=0, out=last[1:])
+        return first, last
 
     @cached_property
     def named(self) -> tuple[int, ...]:
@@ -130,7 +135,7 @@ class ValueSum:
 
     def vector(self, part: float = 1.0) -> Floats:
         """The sum at `part`, (d_v,); the last one is that of the trace."""
-        return self.result if part == 1.0 or self.is_off else self.tips(part)[-1]
+        return self.result if part == 1.0 or self.is_off else self.mixed(part) @ self.values
 
     def length(self, part: float = 1.0) -> float:
         """The length of that sum."""

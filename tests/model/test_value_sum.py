@@ -30,7 +30,7 @@ def test_the_last_tip_is_the_row_of_the_mixture(name: str, site_name: str) -> No
     for head, query in ((0, 0), (n_heads - 1, n_queries - 1)):
         sum_ = summed(site, head, query)
         mixture = np.nan_to_num(site["mixed"][head, query].astype(np.float64))
-        tip = np.zeros_like(mixture) if sum_.is_off else sum_.tips()[-1]
+        tip = np.zeros_like(mixture) if sum_.is_off else sum_.mixed(1.0) @ sum_.values
         np.testing.assert_allclose(tip, mixture, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(np.nan_to_num(sum_.result), mixture)
 
@@ -38,10 +38,13 @@ def test_the_last_tip_is_the_row_of_the_mixture(name: str, site_name: str) -> No
 def test_the_sum_begins_with_the_query_alone_and_moves_evenly() -> None:
     sum_ = summed(CAUSAL, 3, 2)
     own = CAUSAL["v"][1, 2].astype(np.float64)  # head 3 reads the second key/value head
-    np.testing.assert_allclose(sum_.tips(0.0)[:2], [np.zeros_like(own), own])
-    assert (sum_.tips(0.0)[1:] == sum_.tips(0.0)[1]).all()
+    np.testing.assert_allclose(sum_.path(0.0)[:2], [np.zeros(2), own @ sum_.plane])
+    assert (sum_.path(0.0)[1:] == sum_.path(0.0)[1]).all()
+    for part in (0.0, 0.25, 1.0):
+        steps = sum_.mixed(part)[list(sum_.steps), None] * sum_.values[list(sum_.steps)]
+        np.testing.assert_allclose(sum_.path(part)[1:], np.cumsum(steps, axis=0) @ sum_.plane, atol=1e-12)
     halfway = 0.5 * own + 0.5 * CAUSAL["mixed"][3, 2]
-    np.testing.assert_allclose(sum_.tips(0.5)[-1], halfway, rtol=1e-5)
+    np.testing.assert_allclose(sum_.vector(0.5), halfway, rtol=1e-5)
     weights = CAUSAL["weights"][3, 2]
     assert sum_.order == tuple(sorted(range(3), key=lambda key: -weights[key]))
     assert sum_.steps == (2, *(key for key in sum_.order if key != 2))
@@ -52,13 +55,13 @@ def test_the_sum_begins_with_the_query_alone_and_moves_evenly() -> None:
 def test_a_first_query_has_nobody_but_itself() -> None:
     sum_ = summed(CAUSAL, 0, 0)
     assert (sum_.own, sum_.strongest, sum_.order) == (0, -1, (0,))
-    np.testing.assert_allclose(sum_.tips(0.3)[-1], CAUSAL["v"][0, 0], rtol=1e-6)
+    np.testing.assert_allclose(sum_.vector(0.3), CAUSAL["v"][0, 0], rtol=1e-6)
 
 
 def test_a_query_that_is_no_key_begins_with_nothing() -> None:
     sum_ = summed(CROSS, 1, 0)
-    assert sum_.own == -1 and not sum_.tips(0.0)[-1].any()
-    np.testing.assert_allclose(sum_.tips()[-1], CROSS["mixed"][1, 0], rtol=1e-5)
+    assert sum_.own == -1 and not sum_.vector(0.0).any()
+    np.testing.assert_allclose(sum_.mixed(1.0) @ sum_.values, CROSS["mixed"][1, 0], rtol=1e-5)
 
 
 def test_the_plane_of_many_values_holds_the_strongest_and_the_own_one_exactly() -> None:

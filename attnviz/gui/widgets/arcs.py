@@ -410,9 +410,11 @@ class ArcsView(Control):
             pen = QPen(QColor(self._theme.hatch), 1.0, Qt.PenStyle.DashLine)
             self._paint_arc(painter, arcs, content.query, [0], pen)
         faint = QColor(self._theme.hatch if self._theme.is_dark else self._theme.line)
+        shown = range(arcs.keys.first, arcs.keys.first + len(arcs.keys.places))
         pens = (
             (QColor(head_color(head)) if weight >= STRONG or key == self.key else faint, weight, key)
             for head, key, weight in self._arcs_in_order(content)
+            if key in shown
         )
         for (color, thickness), alike in groupby(pens, lambda pen: (pen[0], arcs.thickness(pen[1]))):
             pen = QPen(color, thickness, c=Qt.PenCapStyle.FlatCap)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -44,6 +44,10 @@ _HEAD = 22.0
 LEAST_WEIGHT = 0.02
 """Weight from which a small picture has an arc."""
 _STEP = 0.05
+_STROKE, _WORD = 4.0, 0.72
+"""Height in px of the stroke of a word, and its part of the room that a word has."""
+_LEAST_GAP = 0.5
+"""Width in px from which the gap between two words is seen."""
 _WAYS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 
 
@@ -199,16 +203,17 @@ class Scrubber(Control):
         y = room.bottom() - metrics.height() - 6
         step = room.width() / count
         middle = [room.left() + (key + 0.5) * step for key in range(count)]
-        roles = {sum_.own: theme.query, sum_.strongest: theme.key_mark}
-        others = [key for key in range(count) if key not in roles]
-        for keys, role in (
-            (others, theme.hatch),
-            *(([key], role) for key, role in roles.items() if key >= 0),
-        ):
-            painter.setPen(QPen(QColor(role), 4, c=Qt.PenCapStyle.FlatCap))
-            painter.drawLines(
-                [QLineF(middle[key] - 0.36 * step, y, middle[key] + 0.36 * step, y) for key in keys]
-            )
+        words = QPen(QColor(theme.hatch), _STROKE, c=Qt.PenCapStyle.FlatCap)
+        if (1 - _WORD) * step >= _LEAST_GAP:
+            words.setDashPattern([_WORD * step / _STROKE, (1 - _WORD) * step / _STROKE])
+        half = _WORD * step / 2
+        painter.setPen(words)
+        painter.drawLine(QPointF(middle[0] - half, y), QPointF(middle[-1] + half, y))
+        for key, role in ((sum_.own, theme.query), (sum_.strongest, theme.key_mark)):
+            if key >= 0:
+                painter.setPen(QPen(QColor(role), _STROKE, c=Qt.PenCapStyle.FlatCap))
+                wide = max(half, 1.0)
+                painter.drawLine(QPointF(middle[key] - wide, y), QPointF(middle[key] + wide, y))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for key in np.argsort(np.abs(weights)).tolist() if sum_.own >= 0 else ():
             weight = float(weights[key])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -9,17 +11,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QColor,
-    QFont,
-    QFontMetricsF,
-    QMouseEvent,
-    QPainter,
-    QPainterPath,
-    QPaintEvent,
-    QPen,
-    QPolygonF,
-)
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy
 
 from attnviz.core.head_to_tail import SAID, HeadToTail, head_to_tail, rest_from
@@ -33,6 +25,8 @@ from attnviz.i18n import _
 from attnviz.model.value_sum import ValueSum
 
 Points = NDArray[np.float64]
+Arrow = tuple[Sequence[float], Sequence[float]]
+"""Both ends of an arrow, (x, y) each."""
 
 MOST_VALUES, MOST_SMALL = 64, 24
 """Values that are drawn, and in a small picture: those with the largest weights."""
@@ -107,7 +101,7 @@ class SumDrawing:
         _paint_steps(painter, path, keys, hues, 2.0 if self.is_small else 3.0)
         head = _SMALL_HEAD if self.is_small else _HEAD
         width = 1.8 if self.is_small else 3.4
-        _paint_arrows(painter, path[None, [0, -1]], QColor(theme.ink), width, head)
+        _paint_arrows(painter, [path[[0, -1]].tolist()], QColor(theme.ink), width, head)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.ink))
         painter.drawEllipse(QPointF(*places.origin), 2.5, 2.5)
@@ -124,7 +118,7 @@ class SumDrawing:
 
     def _paint_values(self, painter: QPainter, hues: Hues, lit: int) -> None:
         """The whole values, faint."""
-        origin, tips = np.array(self.places.origin), self.places.values
+        places = self.places
         main = {*(self.shown if self.sum.has_few else (self.sum.own, self.sum.strongest)), lit}
         small = [key for key in self.shown if key not in main]
         if small:
@@ -135,7 +129,7 @@ class SumDrawing:
             color = QColor(hues.value(key))
             color.setAlphaF(1.0 if key == lit else _FAINT)
             width = 1.4 if self.is_small else 2.2
-            _paint_arrows(painter, np.stack([origin, tips[key]])[None], color, width, _SMALL_HEAD + 1)
+            _paint_arrows(painter, [places.shaft(key)], color, width, _SMALL_HEAD + 1)
 
     def _paint_small_values(self, painter: QPainter, keys: list[int], color: QColor) -> None:
         """Values that are neither the query's own nor the strongest one: thin lines with a dot."""
@@ -175,7 +169,7 @@ class SumDrawing:
         painter.setClipRect(box.adjusted(1, SAID + 4, -1, -1))
         large = lens.frame(tips).at(tips)
         _paint_steps(painter, large, keys, hues, 3.0)
-        _paint_arrows(painter, large[None, [0, -1]], QColor(theme.ink), 3.4, _HEAD)
+        _paint_arrows(painter, [large[[0, -1]].tolist()], QColor(theme.ink), 3.4, _HEAD)
         painter.restore()
         painter.setFont(ui_font(NOTE_PX))
         painter.setPen(QColor(theme.muted))
@@ -295,32 +289,39 @@ class SumPlane(Control):
 
 def _paint_steps(painter: QPainter, path: Points, keys: tuple[int, ...], hues: Hues, width: float) -> None:
     """The parts of a sum head to tail: steps of one colour in a row are painted at once."""
-    steps = np.stack([path[:-1], path[1:]], axis=1)
-    ways = steps[:, 1] - steps[:, 0]
-    seen = np.flatnonzero(np.hypot(ways[:, 0], ways[:, 1]) >= _LEAST).tolist()
-    for color, places in groupby(seen, lambda place: hues.step(keys[place])):
-        _paint_arrows(painter, steps[list(places)], QColor(color), width, _SMALL_HEAD + 1, most=0.6)
+    places = path.tolist()
+    seen = [
+        (hues.step(key), (start, end))
+        for key, start, end in zip(keys, places[:-1], places[1:], strict=True)
+        if math.dist(start, end) >= _LEAST
+    ]
+    for color, steps in groupby(seen, lambda step: step[0]):
+        arrows = [arrow for _color, arrow in steps]
+        _paint_arrows(painter, arrows, QColor(color), width, _SMALL_HEAD + 1, most=0.6)
 
 
 def _paint_arrows(
-    painter: QPainter, arrows: Points, color: QColor, width: float, head: float, most: float = 1.0
+    painter: QPainter, arrows: Iterable[Arrow], color: QColor, width: float, head: float, most: float = 1.0
 ) -> None:
-    """Arrows (arrows, both ends, xy): lines with heads of a length, at most a part of the arrow's."""
-    ways = arrows[:, 1] - arrows[:, 0]
-    lengths = np.hypot(ways[:, 0], ways[:, 1])
-    is_seen = lengths >= _LEAST
-    (starts, ends), lengths = arrows[is_seen].swapaxes(0, 1), lengths[is_seen, None]
-    units = ways[is_seen] / lengths
-    heads = np.minimum(head, most * lengths)
-    necks, across = ends - units * heads, units[:, ::-1] * (-1.0, 1.0) * heads * 0.38
+    """Arrows: lines with heads of a length, at most a part of the arrow's."""
+    lines, path = list[QLineF](), QPainterPath()
+    path.setFillRule(Qt.FillRule.WindingFill)
+    for (x, y), (end_x, end_y) in arrows:
+        length = math.hypot(end_x - x, end_y - y)
+        if not length >= _LEAST:  # true of NaN, too
+            continue
+        along = min(head, most * length) / length
+        dx, dy = along * (end_x - x), along * (end_y - y)
+        neck_x, neck_y = end_x - dx, end_y - dy
+        lines.append(QLineF(x, y, neck_x + 0.2 * dx, neck_y + 0.2 * dy))
+        path.moveTo(end_x, end_y)
+        path.lineTo(neck_x - 0.38 * dy, neck_y + 0.38 * dx)
+        path.lineTo(neck_x + 0.38 * dy, neck_y - 0.38 * dx)
+        path.closeSubpath()
     pen = QPen(color, width)
     pen.setCapStyle(Qt.PenCapStyle.FlatCap)
     painter.setPen(pen)
-    painter.drawLines([QLineF(*line) for line in np.hstack([starts, necks + 0.2 * heads * units]).tolist()])
-    path = QPainterPath()
-    path.setFillRule(Qt.FillRule.WindingFill)
-    for corners in np.stack([ends, necks + across, necks - across], axis=1).tolist():
-        path.addPolygon(QPolygonF([QPointF(*corner) for corner in corners]))
+    painter.drawLines(lines)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
     painter.drawPath(path)
