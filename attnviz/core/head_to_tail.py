@@ -270,8 +270,8 @@ def _lens(
     shafts = np.stack([np.broadcast_to((frame.x, frame.y), tips.shape), tips], axis=1)
     corners = [(x, y) for x in (width - wide - AWAY, AWAY) for y in (height - high - AWAY, AWAY)]
     boxes: list[Box] = [(x, y, x + wide, y + high) for x, y in corners]
-    is_free = ~crossings(shafts, boxes).any(axis=0)
-    return next((Lens(box, factor, frame) for box, free in zip(boxes, is_free, strict=True) if free), None)
+    crossed = crossings(shafts, boxes)
+    return next((Lens(box, factor, frame) for at, box in enumerate(boxes) if not crossed[:, at].any()), None)
 
 
 def _steps(path: Points) -> Points:

@@ -18,7 +18,6 @@ from attnviz.core.color_maps import Kind, color_table
 from attnviz.errors import Message
 from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.store import Store
-from attnviz.gui.widgets.heat.stages import prepare
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -211,6 +210,7 @@ def warm(
     stage, and its map.
     """
     from attnviz.compute.threads import limited_threads
+    from attnviz.gui.widgets.heat.stages import prepare  # as late as the run: it takes the colour maps along
 
     experiment = site.experiment
     chosen = site.shown_stage(view.stage)
