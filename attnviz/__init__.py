@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from attnviz.model.spec.view import View
     from attnviz.model.trace import SiteTrace, Trace
     from attnviz.pages.show import show
+    from attnviz.training.step import Step
 
 __all__ = [
     "BudgetError",
@@ -79,6 +80,7 @@ __all__ = [
     "save",
     "show",
     "script",
+    "step",
 ]
 
 _HOMES = {
@@ -152,6 +154,30 @@ def backward(
     from attnviz.engines.program import never_cancelled
 
     return execute_backward(_experiment(experiment), target, engine, device, check or never_cancelled)[1]
+
+
+def step(
+    experiment: Experiment | Document,
+    target: str = "loss",
+    rate: float = 0.1,
+    what: str = "all",
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    check: Callable[[], None] | None = None,
+) -> Step:
+    """One step of gradient descent, w ← w − η g; `step.experiment` has the new numbers.
+
+    `target` is as in `backward`, `rate` is η. `what` is "all", a parameter as `gradient.parameters` names it,
+    "layers.0.self.projections.query", or one of its numbers, "layers.0.self.projections.query[3, 2]". `step`
+    has the target `before` and `after`, and the change −η Σ g² that the gradient `predicted`.
+    Raises `ValueError` with one sentence for a wrong rate or parameter, or a step that ends in no number.
+    """
+    from attnviz.engines.program import never_cancelled
+    from attnviz.training.step import take_step
+
+    given = _experiment(experiment)
+    return take_step(given, target, rate, what, engine, device, check or never_cancelled)
 
 
 def decode(

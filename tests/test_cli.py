@@ -576,6 +576,7 @@ def test_the_counts_are_those_of_the_commands() -> None:
         ("decode", "--steps"): 1,
         ("heads", "--top"): 1,
         ("lens", "--top"): 1,
+        ("step", "--steps"): 1,
         ("survey", "--tokens"): 2,
         ("survey", "--workers"): 1,
     }

@@ -21,6 +21,7 @@ from attnviz.cli.commands import (
     render,
     run,
     script,
+    step,
     survey,
     table,
 )
@@ -42,6 +43,7 @@ COMMANDS: tuple[Command, ...] = (
     ablate.COMMAND,
     patch.COMMAND,
     circuits.COMMAND,
+    step.COMMAND,
     survey.COMMAND,
     lesson.COMMAND,
     claims.COMMAND,

@@ -84,10 +84,7 @@ class Weight:
 
     def passes(self, attention: Site) -> bool:
         """True if it is an identity of equal sides, which returns its operand."""
-        if not self.source(attention).is_identity:
-            return False
-        rows, columns = self.shape(attention)
-        return rows == columns
+        return False
 
     def array(self, attention: Site) -> Array:
         """The numbers, read-only."""
@@ -152,6 +149,10 @@ def _replaced(owner: Part, path: list[str], value: Any) -> Part:
 
 class _Projected(Weight):
     """A matrix of a linear map: it becomes explicit, whatever its source was."""
+
+    def passes(self, attention: Site) -> bool:
+        rows, columns = self.shape(attention)
+        return bool(self.source(attention).is_identity) and rows == columns
 
     def put_matrix(self, attention: Site, values: Matrix) -> Site:
         return self.replaced(attention, Explicit(values))

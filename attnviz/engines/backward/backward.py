@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from attnviz.model.gradient import Gradient, GradientSite, Target, cell_at, loca
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import LOSS, TargetLoss, parsed
+from attnviz.model.spec.view import Cell
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import ANY_CELLS, Trace
 
@@ -68,6 +69,38 @@ def loss_seed(engine: Engine, run: SiteRun, loss: TargetLoss) -> tuple[float, Ar
     return float(-logs[np.arange(len(rows)), columns].mean()), engine.asarray(seed)
 
 
+class Found(NamedTuple):
+    """The target of a pass: its site and stage, its cell (None for a loss), its number, and its gradient by
+    the stage.
+    """
+
+    site: str
+    stage: str
+    cell: Cell | None
+    value: float
+    seed: Array | Cells
+
+
+def target_of(engine: Engine, made: tuple[SiteRun, ...], target: str) -> Found:
+    """The target in a pass. Raises `FieldError` for one that the experiment does not have."""
+    wanted = parsed(target)
+    if isinstance(wanted, TargetLoss):
+        value, seed = loss_seed(engine, made[-1], wanted)
+        return Found(made[-1].place.name, "logits", None, value, seed)
+    traces = {site.place.name: site.trace for site in made}
+    name, index = located(wanted, traces)
+    cell = cell_at(traces[name], wanted.stage, index)
+    run = next(site for site in made if site.place.name == name)
+    value = float(traces[name][wanted.stage][index])
+    return Found(name, wanted.stage, cell, value, cell_seed(engine, run, wanted.stage, index))
+
+
+def value_of(engine: Engine, experiment: Experiment, target: str, check: Check = never_cancelled) -> float:
+    """The target of a pass alone; see `backward`."""
+    with engine.active():
+        return target_of(engine, sites_of(engine, experiment, check), target).value
+
+
 def backward(
     engine: Engine, experiment: Experiment, target: str, check: Check = never_cancelled
 ) -> tuple[Trace, Gradient]:
@@ -76,7 +109,8 @@ def backward(
 
     Raises `FieldError` for a target that the experiment does not have.
     """
-    wanted, started = parsed(target), time.perf_counter()
+    parsed(target)  # before the pass
+    started = time.perf_counter()
     with engine.active():
         made = sites_of(engine, experiment, progress_of(check).part(0.0, 0.3))
         traces = {site.place.name: site.trace for site in made}
@@ -84,21 +118,13 @@ def backward(
             site.place.name: SiteGradients(engine, operands_of(engine, experiment, site.site), site)
             for site in made
         }
-        if isinstance(wanted, TargetLoss):
-            value, seed = loss_seed(engine, made[-1], wanted)
-            name, stage, cell = made[-1].place.name, "logits", None
-        else:
-            name, index = located(wanted, traces)
-            stage = wanted.stage
-            cell = cell_at(traces[name], stage, index)
-            value = float(traces[name][stage][index])
-            seed = cell_seed(engine, next(site for site in made if site.place.name == name), stage, index)
-        pulled[name].add(stage, seed)
+        found = target_of(engine, made, target)
+        pulled[found.site].add(found.stage, found.seed)
         _flow(made, pulled, progress_of(check).part(0.3, 1.0))
         parameters = _parameters(engine, made, pulled)
         engine.synchronise()
     where = {"engine": engine.name, "device": engine.device, "seconds": time.perf_counter() - started}
-    of = Target(target, value, traces[name], cell)
+    of = Target(target, found.value, traces[found.site], found.cell)
     sites = tuple(
         GradientSite(traces[site.place.name], HeldGradients(pulled[site.place.name]), of, site.given)
         for site in made

@@ -1,0 +1,1 @@
+"""Numbers of a document that change along their gradient, one step at a time."""

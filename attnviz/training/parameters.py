@@ -1,0 +1,172 @@
+"""The parameters of a document: every matrix, row and vector that a step may change, and its gradient.
+
+A matrix that others follow is one parameter, whose gradient is the sum of all of its uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.model.edit.edits import read_vocabulary, set_vectors, tokens_of, vectors_of
+from attnviz.model.gradient import Gradient
+from attnviz.model.operands.matrices import token_ids, vectors_array
+from attnviz.model.sites.links import Sequence
+from attnviz.model.sites.sites import at, put, sites
+from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
+from attnviz.model.spec.vocabulary import Vocabulary
+from attnviz.model.weights import WEIGHT_BY_PATH, Weight, weights_of
+
+Array = NDArray[np.float64]
+EMBEDDING, UNEMBEDDING = "vocabulary.embedding", "vocabulary.unembedding"
+VECTORS: dict[Sequence, str] = {"tokens": "vectors", "memory": "memory.vectors"}
+"""The names of the vectors of both sequences, as gradients have them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """One parameter: its name as gradients have it, its symbol in formulas, and its site; none of vectors.
+
+    `numbers()` are (rows, columns) in float64. `gradient(gradient)` has their shape, None where the target
+    does not depend on them. `put(experiment, numbers)` returns the experiment with others.
+    """
+
+    name: str
+    symbol: str
+    site: str
+    numbers: Callable[[], Array]
+    gradient: Callable[[Gradient], Array | None]
+    put: Callable[[Experiment, Array], Experiment]
+
+
+def parameters_of(experiment: Experiment) -> tuple[Parameter, ...]:
+    """All parameters in data-flow order.
+
+    The vectors of tokens are parameters themselves, unless they are rows of the vocabulary: then its
+    embedding is one, together with the unembedding if that is its transpose. An identity is none.
+    """
+    given = [known for known in VECTORS if known == "tokens" or experiment.memory is not None]
+    looked_up = [known for known in given if is_looked_up(experiment, known)]
+    found = [_vectors(experiment, known) for known in given if known not in looked_up]
+    tied = [place.name for place, site in sites(experiment).items() if _is_tied(site)]
+    if looked_up or tied:
+        found.insert(0, _embedding(experiment, looked_up, tied))
+    for place, site in sites(experiment).items():
+        used = weights_of(site)
+        for weight in used:
+            if _is_own(weight, site):
+                followers = [other for other in used if other.follows(site)[0] == weight.path]
+                found.append(_weight(place.name, site, weight, followers))
+    return tuple(found)
+
+
+def is_looked_up(experiment: Experiment, sequence: Sequence) -> bool:
+    """True if the vectors of a sequence are the rows of the vocabulary's embedding."""
+    vocabulary = read_vocabulary(experiment, sequence)
+    if vocabulary is None:
+        return False
+    ids, tokens = token_ids(vocabulary), tokens_of(experiment, sequence)
+    if not all(token in ids for token in tokens):
+        return False
+    rows = in_float64(vocabulary.embedding.rows([ids[token] for token in tokens]))
+    vectors = vectors_array(vectors_of(experiment, sequence))
+    return vectors.shape == rows.shape and bool(
+        np.allclose(vectors, rows * vocabulary.embedding_scale, rtol=1e-6)
+    )
+
+
+def _is_tied(site: Site) -> bool:
+    """True at the site whose logits come from the transposed embedding."""
+    known = site.layer.output_vocabulary
+    return known is not None and known.unembedding is None
+
+
+def _is_own(weight: Weight, site: Site) -> bool:
+    """True for a weight with numbers of its own."""
+    is_embedding = weight is WEIGHT_BY_PATH[UNEMBEDDING] and _is_tied(site)
+    return not (is_embedding or weight.passes(site) or weight.follows(site)[0])
+
+
+def _vectors(experiment: Experiment, sequence: Sequence) -> Parameter:
+    name = VECTORS[sequence]
+
+    def put_vectors(given: Experiment, numbers: Array) -> Experiment:
+        return set_vectors(given, numbers, sequence)
+
+    return Parameter(
+        name,
+        "X" if sequence == "tokens" else "M",
+        "",
+        lambda: vectors_array(vectors_of(experiment, sequence)),
+        lambda gradient: _of(gradient, name),
+        put_vectors,
+    )
+
+
+def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str]) -> Parameter:
+    """The embedding, by the vectors that are looked up in it and by the logits that it makes."""
+    vocabulary = experiment.vocabulary
+    assert vocabulary is not None
+    rows = {known: _rows(experiment, vocabulary, known) for known in looked_up}
+
+    def gradient_of(gradient: Gradient) -> Array | None:
+        total, is_read = np.zeros(vocabulary.embedding.shape), False
+        for known, ids in rows.items():
+            by_vectors = _of(gradient, VECTORS[known])
+            if by_vectors is not None:
+                np.add.at(total, ids, by_vectors * vocabulary.embedding_scale)
+                is_read = True
+        for site in tied:
+            by_logits = _of(gradient, f"{site}.{UNEMBEDDING}")
+            if by_logits is not None:
+                total += by_logits.T
+                is_read = True
+        return total if is_read else None
+
+    def put_embedding(given: Experiment, numbers: Array) -> Experiment:
+        known = replace(vocabulary, embedding=Matrix(numbers))
+        given = replace(given, vocabulary=known)
+        for sequence, ids in rows.items():
+            given = set_vectors(given, numbers[ids] * known.embedding_scale, sequence)
+        return given
+
+    numbers = partial(in_float64, vocabulary.embedding.array)
+    return Parameter(EMBEDDING, "E", "", numbers, gradient_of, put_embedding)
+
+
+def _rows(experiment: Experiment, vocabulary: Vocabulary, sequence: Sequence) -> list[int]:
+    ids = token_ids(vocabulary)
+    return [ids[token] for token in tokens_of(experiment, sequence)]
+
+
+def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> Parameter:
+    """A weight of a site, with those that have its numbers."""
+
+    def gradient_of(gradient: Gradient) -> Array | None:
+        found = [_of(gradient, f"{name}.{weight.path}")]
+        for other in followers:
+            by_other = _of(gradient, f"{name}.{other.path}")
+            is_turned = other.follows(site)[1]
+            found.append(by_other.T if by_other is not None and is_turned else by_other)
+        there = [one.reshape(weight.shape(site)) for one in found if one is not None]
+        return sum(there[1:], there[0]) if there else None
+
+    def put_weight(given: Experiment, numbers: Array) -> Experiment:
+        return put(given, weight.put(at(given, name), numbers))
+
+    def numbers() -> Array:
+        return weight.array(site).astype(np.float64)
+
+    return Parameter(f"{name}.{weight.path}", weight.symbol, name, numbers, gradient_of, put_weight)
+
+
+def _of(gradient: Gradient, name: str) -> Array | None:
+    known = gradient.parameters
+    return in_float64(known[name]) if name in known else None
