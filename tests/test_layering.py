@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "engines": {"core", "operations", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
     "checkpoints": {"core", "model", "checkpoints"},
-    "training": {"core", "model", "engines", "compute", "training"},
+    "training": {"core", "operations", "model", "engines", "compute", "training"},
     "study": {"core", "operations", "model", "explain", "engines", "compute", "checkpoints", "study"},
     "figures": {"core", "operations", "model", "explain", "engines", "study", "figures"},
     "pages": {"core", "operations", "model", "explain", "engines", "compute", "pages"},

@@ -222,13 +222,13 @@ class Normaliser(Operation):
             if clears and seen.blocked is not None:
                 arrays.fill_(gradient[..., seen.touched], seen.blocked, 0.0)
 
-        by_scores = pulled.in_tiles(p, g, pull_)
-        if cut is not None:
-            by_scores = xp.where(cut, 0.0, by_scores)
         if self.sinks is not None:
             rest, along = 1 - xp.sum(p, axis=-1), xp.vecdot(p, g if self.late else g.part())
             of_heads = xp.reshape(-xp.sum(rest * along, axis=-1), (-1, len(self.sinks)))
             pulled.add_parameter("sinks", xp.sum(of_heads, axis=0))
+        by_scores = pulled.in_tiles(p, g, pull_)  # perhaps in the place of g
+        if cut is not None:
+            by_scores = xp.where(cut, 0.0, by_scores)
         pulled.add(by_scores)
 
     def _before_clearing(self, pulled: Pulled, cut: Array | None) -> Array:
