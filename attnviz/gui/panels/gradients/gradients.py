@@ -207,6 +207,7 @@ class GradientsPanel(Panel):
             stage,
             shown_head(site.experiment, view, stage),
             shown_range(site, view, stage),
+            self.step.number,
         )
         self.answer.ask(asked)
 
@@ -221,7 +222,7 @@ class GradientsPanel(Panel):
                 hint = _("Choose a target with ∂ over the map: a cell, or the loss.")
                 said = _("{sentence} {next_one}").format(sentence=said, next_one=hint)
         elif answer.result is not None:
-            said = _("Each weight moves against its derivative: w ← w − η g")
+            said = _("For each weight: w ← w − η g")
         else:
             said = _("Computing the step…")
         self._says.setText(said)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.levels import RANGE_BY_ID, Ends
 from attnviz.core.progress import Progress
@@ -25,7 +25,9 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.linked_text import LinkedText, line, link
+from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import SliderField
+from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.ranges import has_first, range_ends
 from attnviz.model.sites.sites import site_names
@@ -38,9 +40,13 @@ if TYPE_CHECKING:
 
 RATE, LEAST_RATE, MOST_RATE = 0.1, 1e-4, 1e3
 SIDE = 84
-ONE = "one"
-"""Address of the link that changes one number alone."""
+ONE, STEEPEST = "one", "steepest"
+"""Addresses of the links that change one number alone, and that show the one with the largest |g|."""
 ALL = "all"
+_PLACES = (
+    ("row", N_("row"), N_("Row of the weight")),
+    ("column", N_("column"), N_("Column of the weight")),
+)
 _SIDES = ("left", "right", "right", "right")
 """Sides of the columns of the table."""
 
@@ -51,7 +57,10 @@ Picture = tuple[NDArray[np.floating], NDArray[np.bool_] | None]
 
 @dataclass(frozen=True)
 class StepAsked:
-    """A target of a subject, the rate, the parameters that change, and the shown map with its range."""
+    """A target of a subject, the rate, the parameters that change, and the shown map with its range.
+
+    `number` is the chosen number of a matrix, (row, column); None: the one with the largest |g|.
+    """
 
     subject: Subject
     target: str
@@ -61,17 +70,27 @@ class StepAsked:
     stage: str
     head: int
     range_id: str
+    number: tuple[int, int] | None = None
+
+
+class Listed(NamedTuple):
+    """A parameter with a derivative: its name, symbol, site and shape."""
+
+    name: str
+    symbol: str
+    site: str
+    shape: tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class StepAnswer:
-    """The step, that of its steepest number alone, the parameters with a derivative as (name, symbol, site),
-    and the map before and after the step in one range of colours.
+    """The step, that of one number alone, the parameters, and the map before and after in one range of
+    colours.
     """
 
     step: Step
     alone: Step
-    parameters: tuple[tuple[str, str, str], ...]
+    parameters: tuple[Listed, ...]
     maps: tuple[Picture, Picture]
     ends: Ends
     is_signed: bool
@@ -86,8 +105,11 @@ def compute(asked: StepAsked, check: Progress) -> StepAnswer:
     where = subject.engine, subject.device
     gradient = execute_backward(subject.experiment, asked.target, *where, check.part(0.0, 0.5))[1]
     step = step_along(gradient, asked.rate, asked.what, *where, check.part(0.5, 0.7))
-    alone = step if step.n == 1 else step_along(gradient, asked.rate, str(step.weight), *where)
-    parameters = tuple((one.name, one.symbol, one.site) for one, _slopes in having_gradient(gradient))
+    number_ = str(step.weight) if asked.number is None else f"{asked.what}{list(asked.number)}"
+    alone = step_along(gradient, asked.rate, number_, *where)
+    parameters = tuple(
+        Listed(one.name, one.symbol, one.site, slopes.shape) for one, slopes in having_gradient(gradient)
+    )
     before, after = (
         execute(experiment, *where, check).site(asked.site)
         for experiment in (subject.experiment, step.experiment)
@@ -175,7 +197,9 @@ class StepCard(QWidget):
         says(self, id="step_card", name=N_("One step"))
         self._answer: StepAnswer | None = None
         self._experiment: Experiment | None = None
-        self._parameters: tuple[tuple[str, str, str], ...] = ()
+        self._parameters: tuple[Listed, ...] = ()
+        self.number: tuple[int, int] | None = None
+        """The number of the chosen matrix that is shown; None: the one with the largest |g|."""
         self.what = says(
             Combo(()),
             id="step_what",
@@ -191,6 +215,16 @@ class StepCard(QWidget):
             tip=N_("How far the step goes along the gradient; too far, and the target gets worse"),
         )
         self.rate.changed.connect(self._on_rate)
+        self.place = tuple(DragNumber(0, minimum=0, maximum=0, integer=True) for _axis in range(2))
+        self._placed = QWidget()
+        places = in_row(self._placed, spacing=GRID)
+        for field, (id_, text, name) in zip(self.place, _PLACES, strict=True):
+            label = says(QLabel(), text, id=f"step_{id_}_label")
+            set_tone("muted", label)
+            places.addWidget(label)
+            places.addWidget(says(field, id=f"step_{id_}", name=name, tip=True))
+            field.changed.connect(self._on_place)
+        places.addStretch(1)
         self.said, self.table = (LinkedText(f"step_{name}", TEXT_PX) for name in ("said", "table"))
         self.said.chosen.connect(self._on_link)
         self.line = NumberLine()
@@ -205,7 +239,9 @@ class StepCard(QWidget):
         self.button.clicked.connect(self._on_take)
         pictures = in_row(None, *self.maps, spacing=GRID)
         pictures.addStretch(1)
-        column = in_column(self, self.what, self.rate, self.line, self.said, self.table, spacing=GRID // 2)
+        column = in_column(self, self.what, self._placed, self.rate, spacing=GRID // 2)
+        for part in (self.line, self.said, self.table):
+            column.addWidget(part)
         column.addLayout(pictures)
         column.addLayout(in_row(None, self.button, spacing=GRID))
         column.addStretch(1)
@@ -226,7 +262,7 @@ class StepCard(QWidget):
     @Slot()
     def forget(self) -> None:
         """Another document opens: its parameters are others."""
-        self._answer, self._parameters = None, ()
+        self._answer, self._parameters, self.number = None, (), None
         self.what.set_options(())
 
     def set_answer(
@@ -246,11 +282,16 @@ class StepCard(QWidget):
             self._show_answer(answer)
         for control in (self.what, self.rate, self.button):
             control.setVisible(self.has_parameters)
+        self._placed.setVisible(self.has_parameters and self.what.value() != ALL)
 
     def _show_answer(self, answer: StepAnswer) -> None:
         self._list_parameters(answer)
-        step, weight = answer.step, answer.step.weight
-        self.line.set_ends(weight.number, weight.after(step.rate))
+        weight = answer.alone.weight
+        shape = next((one.shape for one in self._parameters if one.name == weight.name), (1, 1))
+        for field, place, size in zip(self.place, (weight.row, weight.column), shape, strict=True):
+            field.set_range(0, size - 1)
+            field.set_value(place)
+        self.line.set_ends(weight.number, weight.after(answer.step.rate))
         self.said.set_body(self._arithmetic(answer))
         self.table.set_body(self._table(answer))
         captions = _("now"), _("after the step")
@@ -261,7 +302,7 @@ class StepCard(QWidget):
     def _list_parameters(self, answer: StepAnswer) -> None:
         if answer.parameters != self._parameters:
             self._parameters = answer.parameters
-            options = [(name, self._title(symbol, site), "") for name, symbol, site in answer.parameters]
+            options = [(one.name, self._title(one.symbol, one.site), "") for one in answer.parameters]
             chosen = self.what.value() or ALL
             self.what.set_options([(ALL, _("All weights"), ""), *options])
             self.what.set_value(chosen)
@@ -273,12 +314,13 @@ class StepCard(QWidget):
         return f"{symbol} · {layer_label(experiment, site)}"
 
     def _arithmetic(self, answer: StepAnswer) -> str:
-        """The steepest number by name, and its w − η g written out."""
-        step, weight = answer.step, answer.step.weight
-        found = {name: (symbol, site) for name, symbol, site in answer.parameters}
-        symbol, site = found[weight.name]
-        at, theme = self._title(f"{symbol}[{weight.row}, {weight.column}]", site), self._theme
-        named_ = line(f"{escape(at)} <span style='color: {theme.muted}'>({escape(_('largest |g|'))})</span>")
+        """The number by name, and its w − η g written out."""
+        step, weight, theme = answer.step, answer.alone.weight, self._theme
+        found = next(one for one in answer.parameters if one.name == weight.name)
+        at = self._title(f"{found.symbol}[{weight.row}, {weight.column}]", found.site)
+        is_steepest = abs(weight.slope) == abs(step.weight.slope)
+        remark = f"({_('largest |g|')})" if is_steepest else ""
+        heading = line(f"{escape(at)} <span style='color: {theme.muted}'>{escape(remark)}</span>")
         after, slope = number(weight.after(step.rate), 5), number(weight.slope, 5)
         if weight.slope < 0:
             slope = f"({slope})"
@@ -286,14 +328,16 @@ class StepCard(QWidget):
             f"<span style='color: {theme.error}'>{after}</span> = {number(weight.number, 5)} − "
             f"<span style='color: {theme.accent}'>{number(step.rate, 4)}</span> × {slope}"
         )
-        alone = line(link(ONE, _("Change this number alone"))) if step.n != 1 else ""
-        return named_ + line(sum_) + alone
+        links = [link(ONE, _("Change this number alone"))]
+        if not is_steepest:
+            links.append(link(STEEPEST, _("largest |g|")))
+        return heading + line(sum_) + line(" &nbsp; ".join(links))
 
     def _table(self, answer: StepAnswer) -> str:
         """The target now, with the steepest number changed, and with all that are chosen."""
         step, alone = answer.step, answer.alone
         moved = _("all weights") if self.what.value() in ("", ALL) else self.what.currentText()
-        rows = [(_("this number"), alone), *([(moved, step)] if step is not alone else [])]
+        rows = [(_("this number"), alone), (moved, step)]
         heads = ("", step.target, _("change"), "−η Σ g²")
         cells = [self._row(heads, [self._theme.muted] * 4)]
         cells.append(self._row((_("now"), number(step.before, 5), "", ""), [self._theme.ink] * 4))
@@ -317,6 +361,13 @@ class StepCard(QWidget):
 
     @Slot(str)
     def _on_what(self, what: str) -> None:
+        self.number = None
+        self.asked.emit()
+
+    @Slot(object)
+    def _on_place(self, place: int) -> None:
+        row, column = (int(field.value()) for field in self.place)
+        self.number = row, column
         self.asked.emit()
 
     @Slot(object)
@@ -332,3 +383,6 @@ class StepCard(QWidget):
     def _on_link(self, address: str) -> None:
         if self._answer is not None and address == ONE:
             self.taken.emit(self._answer.alone.experiment)
+        elif address == STEEPEST:
+            self.number = None
+            self.asked.emit()

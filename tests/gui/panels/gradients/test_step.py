@@ -111,6 +111,25 @@ def test_a_matrix_can_be_chosen(desk: Desk) -> None:
     assert "layer 3" in said(desk)
 
 
+def test_any_number_of_a_matrix_can_be_chosen(desk: Desk) -> None:
+    choose(desk, QUERY)
+    desk.type_number("step_row", "3")
+    desk.settle()
+    desk.type_number("step_column", "2")
+    desk.settle()
+    alone = attnviz.step(STORY, rate=0.1, what=f"{QUERY}[3, 2]")
+    assert "W_Q[3, 2] · layer 3" in said(desk) and number(alone.weight.after(0.1), 5) in said(desk)
+    assert "largest |g|" in said(desk).split("Change this number alone")[1]  # the link back to it
+    card(desk).said.chosen.emit("one")
+    desk.settle()
+    store = desk.window.store.experiment
+    changed = {
+        old.name: np.argwhere(old.numbers() != new.numbers()).tolist()
+        for old, new in zip(parameters_of(STORY.experiment), parameters_of(store), strict=True)
+    }
+    assert {name: places for name, places in changed.items() if places} == {QUERY: [[3, 2]]}
+
+
 def test_too_large_a_rate_makes_it_worse_and_says_so(desk: Desk) -> None:
     assert "too long" not in said(desk)
     turn(desk, 50.0)
