@@ -299,7 +299,7 @@ def test_every_text_of_a_row_is_in_the_chinese_catalogue(name: str) -> None:
 
 def test_a_lesson_may_name_the_parts_that_the_window_has() -> None:
     from attnviz.explain.bills import EXPERIMENT, QUANTITIES
-    from attnviz.gui.panels.gradients import SHOWN
+    from attnviz.gui.panels.gradients.gradients import SHOWN
     from attnviz.gui.panels.mechanism.mechanism import SECTIONS
     from attnviz.gui.panels.table import PANEL_NAMES, PANELS
     from attnviz.gui.workspaces.table import WORKSPACE_BY_ID

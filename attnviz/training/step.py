@@ -165,6 +165,12 @@ def chosen(gradient: Gradient, what: str) -> list[tuple[Parameter, Array]]:
     return [(parameter, alone)]
 
 
+def having_gradient(gradient: Gradient) -> list[tuple[Parameter, Array]]:
+    """The parameters that the target depends on, each with its gradient."""
+    known = ((one, one.gradient(gradient)) for one in parameters_of(gradient.experiment))
+    return [(one, slopes) for one, slopes in known if slopes is not None]
+
+
 def weight_of(parameter: Parameter, slopes: Array) -> Weight:
     """The number of a parameter with the largest |g|."""
     row, column = np.unravel_index(int(np.abs(slopes).argmax()), slopes.shape)

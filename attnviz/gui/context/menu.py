@@ -119,7 +119,7 @@ def _ask_loss_text(surface: Surface, target: Target) -> str:
 
 def _ask_loss(surface: Surface, target: Target) -> None:
     """The loss at this place becomes the target, and Gradients shows a bar for each token."""
-    from attnviz.gui.panels.gradients import TOKENS, GradientsPanel
+    from attnviz.gui.panels.gradients.gradients import TOKENS, GradientsPanel
 
     position = _loss_position(surface, target)
     surface.store.look(target=str(TargetLoss(position)), quantity="gradient", query=position, locked=None)

@@ -434,7 +434,7 @@ PANELS: tuple[PanelRow, ...] = (
     PanelRow(
         "gradients",
         N_("Gradients"),
-        "gradients:GradientsPanel",
+        "gradients.gradients:GradientsPanel",
         group="numbers",
         within="inspector",
         help=N_(
@@ -445,7 +445,7 @@ PANELS: tuple[PanelRow, ...] = (
         words=N_("backward pass, backpropagation, saturation"),
         workspaces=("learn", "explore", "generate", "compare"),
         lesson="beside",
-        asks=(),
+        asks=(Job("step", N_("Computing a step")),),
         width=280,
         computed=True,
     ),

@@ -19,6 +19,7 @@ SECTIONS: tuple[str, ...] = (
 """Sections of Mechanism."""
 
 CURVES: tuple[str, ...] = (
+    "step",
     "softmax",
     "temperature",
     "distance",

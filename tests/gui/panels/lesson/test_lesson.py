@@ -18,7 +18,7 @@ import attnviz
 from attnviz.gui.export.source import Choice, Leaves, Made
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.forms.sentence import Pill, SentenceNumber
-from attnviz.gui.panels.gradients import SHOWN
+from attnviz.gui.panels.gradients.gradients import SHOWN
 from attnviz.gui.panels.lesson.lesson import LessonPanel
 from attnviz.gui.panels.lesson.library import LessonButton
 from attnviz.gui.settings import Settings

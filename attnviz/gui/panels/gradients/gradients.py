@@ -10,9 +10,12 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import isolated, number, visible
+from attnviz.gui.live.answer import Answer
+from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import says
+from attnviz.gui.panels.gradients.step import ALL, StepAnswer, StepAsked, StepCard, compute
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
@@ -22,9 +25,12 @@ from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
+from attnviz.model.ranges import shown_range
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.view import Cell
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.target import LOSS
+from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.study.gradient_curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve, Line, Point
@@ -97,8 +103,9 @@ class CurvePlot(Plot):
         self.dot.setPen(pg.mkPen(theme.panel, width=1.5))
 
 
-TOKENS = "tokens"
+STEP, TOKENS = "step", "tokens"
 SHOWN: tuple[tuple[str, str, str], ...] = (
+    (STEP, N_("One step"), N_("One step against the gradient: w ← w − η g, before and after")),
     *((row.id, row.label, row.hint) for row in CURVES),
     ("stages", N_("Stages"), N_("The norm of the gradient with respect to each stage of this layer")),
     ("layers", N_("Layers"), N_("The norm of the gradient with respect to this stage in every layer")),
@@ -116,7 +123,7 @@ class GradientsPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self._choice = says(Combo(()), id="gradients_shown", name=N_("Picture"), options=SHOWN)
-        self._choice.set_value(CURVES[0].id)
+        self._choice.set_value(STEP)
         self._choice.changed.connect(self._on_choice)
         self._says = QLabel()
         self._says.setObjectName("gradients_says")
@@ -131,7 +138,13 @@ class GradientsPanel(Panel):
         self._places: tuple[tuple[str, str], ...] = ()
         self._tokens: tuple[tuple[str, int], ...] = ()
         self._scroll = clear_scroll(self.bars, sideways=False)
-        column = in_column(self, self._choice, self._says, spacing=GRID // 2)
+        self.answer: Answer[StepAsked, StepAnswer] = self.asks(Answer("step", compute, self, in_turn=True))
+        self.answer.changed.connect(self._show)
+        self.step = StepCard()
+        self.step.asked.connect(self._ask)
+        self.step.taken.connect(self._on_taken)
+        store.opened.connect(self.step.forget)
+        column = in_column(self, self._choice, self._says, self.step, spacing=GRID // 2)
         column.addWidget(self.plot, 1)
         column.addWidget(self._scroll, 1)
         set_tone("muted", self._says)
@@ -146,9 +159,11 @@ class GradientsPanel(Panel):
         return QSize(360, 240)
 
     def on_document(self, old: Document | None, new: Document) -> None:
+        self._ask()
         self._show()
 
     def on_trace(self, trace: Trace) -> None:
+        self._ask()
         self._show()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -160,15 +175,64 @@ class GradientsPanel(Panel):
 
     @Slot()
     def _show(self) -> None:
-        curve = CURVE_BY_ID.get(self._choice.value())
+        curve, is_step = CURVE_BY_ID.get(self._choice.value()), self._choice.value() == STEP
         self.plot.setVisible(curve is not None)
-        self._scroll.setVisible(curve is None)
+        self._scroll.setVisible(curve is None and not is_step)
+        self.step.setVisible(is_step)
         if self.store.trace is None:
+            return
+        if is_step:
+            self._show_step()
             return
         if curve is not None:
             self._show_curve(curve)
         else:
             self._show_norms(self.store.gradient)
+
+    @Slot()
+    def _ask(self) -> None:
+        """Ask for the step of the present numbers, while it is shown: of the chosen target, else the loss."""
+        trace, view = self.store.current_trace, self.store.document.view
+        if trace is None or self._choice.value() != STEP:
+            self.answer.ask(None)
+            return
+        site = trace.site(self.store.document.site)
+        stage = site.shown_stage(view.stage)
+        asked = StepAsked(
+            Subject.of(trace),
+            view.target or LOSS,
+            float(self.step.rate.value()),
+            self.step.what.value() or ALL,
+            site.name,
+            stage,
+            shown_head(site.experiment, view, stage),
+            shown_range(site, view, stage),
+            self.step.number,
+        )
+        self.answer.ask(asked)
+
+    def _show_step(self) -> None:
+        """The step, or why it has none."""
+        answer = self.answer
+        experiment = None if answer.of is None else answer.of.subject.experiment
+        self.step.set_answer(answer.result, experiment, self.theme, is_due=answer.is_due)
+        if answer.problem is not None:
+            said = answer.problem.text()
+            if self.store.document.view.target is None and not self.step.has_parameters:
+                hint = _("Choose a target with ∂ over the map: a cell, or the loss.")
+                said = _("{sentence} {next_one}").format(sentence=said, next_one=hint)
+        elif answer.result is not None:
+            said = _("For each weight: w ← w − η g")
+        else:
+            said = _("Computing the step…")
+        self._says.setText(said)
+
+    @Slot(object)
+    def _on_taken(self, experiment: Experiment) -> None:
+        """Give the document its new weights, if they are those of the present ones."""
+        of = self.answer.of
+        if of is not None and of.subject.experiment == self.store.experiment:
+            self.store.edit(lambda _present: experiment)
 
     def _show_curve(self, curve: GradientCurve) -> None:
         """The lines, and the shown head among them."""
@@ -229,6 +293,7 @@ class GradientsPanel(Panel):
 
     @Slot(str)
     def _on_choice(self, choice: str) -> None:
+        self._ask()
         self._show()
 
     @Slot(int)

@@ -12,7 +12,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.recurrent import attention_by_distance, recurrent_by_distance
 from attnviz.core.softmax_slope import WIDTHS, slopes_by_width
-from attnviz.gui.panels.gradients import GradientsPanel
+from attnviz.gui.panels.gradients.gradients import GradientsPanel
 from attnviz.gui.widgets.combo import Combo
 from attnviz.study.claims.functions import slope
 
@@ -40,6 +40,7 @@ def choose(desk: Desk, id_: str) -> None:
 
 
 def test_the_dot_is_the_shown_head_and_the_curves_are_the_medians(desk: Desk) -> None:
+    choose(desk, "softmax")
     x, y = panel(desk).plot.dot.getData()
     weights = attnviz.run(DOCUMENT).site(DOCUMENT.site)["weights"][DOCUMENT.view.head]
     assert 2 ** x[0] == pytest.approx(4) and y[0] == pytest.approx(slope(weights))
