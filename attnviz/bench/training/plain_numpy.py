@@ -34,7 +34,9 @@ class PlainNumpy:
         for index in range(shape.layers):
             name = f"layers.{index}.self."
             normed, inverse_1, plain_1 = self._norm(x, p[name + "block.norm_1.gain"])
-            q, k, v = (self._heads(normed @ p[f"{name}projections.{role}"]) for role in ("query", "key", "value"))
+            q, k, v = (
+                self._heads(normed @ p[f"{name}projections.{role}"]) for role in ("query", "key", "value")
+            )
             q, k = self._turned(q), self._turned(k)
             weights = q @ k.swapaxes(-1, -2)
             weights *= scale
@@ -47,7 +49,9 @@ class PlainNumpy:
             normed_2, inverse_2, plain_2 = self._norm(y, p[name + "block.norm_2.gain"])
             hidden = normed_2 @ p[name + "block.feed_forward.up"]
             np.maximum(hidden, 0, out=hidden)
-            kept.append((normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden))
+            kept.append(
+                (normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden)
+            )
             x = y + hidden @ p[name + "block.feed_forward.down"]
         last = f"layers.{shape.layers - 1}.self."
         normed, inverse, plain = self._norm(x, p[last + "final_norm.gain"])
@@ -68,7 +72,9 @@ class PlainNumpy:
         g, found[last + "final_norm.gain"] = self._pull_norm(g, inverse, plain, p[last + "final_norm.gain"])
         for index in reversed(range(shape.layers)):
             name = f"layers.{index}.self."
-            normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden = kept[index]
+            normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden = kept[
+                index
+            ]
             found[name + "block.feed_forward.down"] = hidden.T @ g
             by_hidden = g @ p[name + "block.feed_forward.down"].T
             by_hidden *= hidden > 0
