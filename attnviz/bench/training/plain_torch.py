@@ -19,12 +19,13 @@ class PlainTorch:
         import torch
 
         self._torch, self.shape = torch, shape
-        self.parameters = {
-            name: torch.tensor(one, requires_grad=True) for name, one in parameters.items()
-        }
+        self.parameters = {name: torch.tensor(one, requires_grad=True) for name, one in parameters.items()}
         dtype = next(iter(self.parameters.values())).dtype
         angles = np.arange(shape.n)[:, None] * BASE ** (-2.0 * np.arange(shape.d_head // 2) / shape.d_head)
-        self._cos, self._sin = torch.tensor(np.cos(angles), dtype=dtype), torch.tensor(np.sin(angles), dtype=dtype)
+        self._cos, self._sin = (
+            torch.tensor(np.cos(angles), dtype=dtype),
+            torch.tensor(np.sin(angles), dtype=dtype),
+        )
         self._later = torch.ones(shape.n, shape.n, dtype=torch.bool).triu(1)
         self._optimiser = torch.optim.AdamW(list(self.parameters.values()), lr=2e-3, weight_decay=0.01)
 
@@ -36,12 +37,16 @@ class PlainTorch:
         for index in range(shape.layers):
             name = f"layers.{index}.self."
             normed = self._norm(x, p[name + "block.norm_1.gain"])
-            q, k, v = (self._heads(normed @ p[f"{name}projections.{role}"]) for role in ("query", "key", "value"))
+            q, k, v = (
+                self._heads(normed @ p[f"{name}projections.{role}"]) for role in ("query", "key", "value")
+            )
             scores = self._turned(q) @ self._turned(k).transpose(-1, -2) * shape.d_head**-0.5
             weights = torch.softmax(scores.masked_fill(self._later, -torch.inf), dim=-1)
             mixed = (weights @ v).transpose(1, 2).reshape(*ids.shape, shape.d_model)
             x = x + mixed @ p[name + "projections.output"]
-            hidden = torch.relu(self._norm(x, p[name + "block.norm_2.gain"]) @ p[name + "block.feed_forward.up"])
+            hidden = torch.relu(
+                self._norm(x, p[name + "block.norm_2.gain"]) @ p[name + "block.feed_forward.up"]
+            )
             x = x + hidden @ p[name + "block.feed_forward.down"]
         logits = self._norm(x, p[name + "final_norm.gain"]) @ p[name + "vocabulary.unembedding"]
         flat = torch.from_numpy(targets).reshape(-1)
@@ -54,7 +59,7 @@ class PlainTorch:
         loss.backward()
         self._torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
         self._optimiser.step()
-        return float(loss)
+        return float(loss.detach())
 
     def _heads(self, x: Any) -> Any:
         shape = self.shape
