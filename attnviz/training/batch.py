@@ -232,14 +232,13 @@ def _cross_entropy(engine: Engine, logits: Array, targets: Ints) -> tuple[float,
     xp = engine.xp
     rows = np.flatnonzero(targets.ravel() >= 0)
     flat = logits.reshape(-1, logits.shape[-1])
-    picked = flat[rows]
+    powers = flat[rows]
     columns, each = targets.ravel()[rows], np.arange(len(rows))
-    shifted = picked - xp.max(picked, axis=-1, keepdims=True)
-    powers = xp.exp(shifted)
-    sums = xp.sum(powers, axis=-1, keepdims=True)
-    own = xp.log(sums)[:, 0] - shifted[each, columns]
-    powers /= sums * len(rows)
-    powers[each, columns] -= 1 / len(rows)
+    most, wanted = xp.max(powers, axis=-1), powers[each, columns]
+    engine.softmax_(powers)
+    own = most - xp.log(xp.max(powers, axis=-1)) - wanted  # the largest p is 1 ÷ Σ exp(l − max l)
+    powers[each, columns] -= 1
+    powers /= len(rows)
     seed = engine.zeros(tuple(flat.shape))
     seed[rows] = powers
     losses = np.zeros(targets.size)

@@ -187,7 +187,7 @@ class SitePass:
         return self.plan.block.q_positions
 
     def token_positions(self) -> Ints:
-        """The same; of a dropout that is drawn for each step, numbers for each sequence, (sequence, token)."""
+        """The same; of a dropout with a draw, numbers for each sequence, (sequence, token)."""
         return self._drawn() if self._draws else self.counted
 
     def positions(self) -> tuple[Ints, Ints]:

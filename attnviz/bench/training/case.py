@@ -47,12 +47,12 @@ def model(shape: Shape, dtype: DType = "float32") -> Experiment:
         return Norm("rms", EPS, WrittenRow(Matrix(1 + 0.1 * rng.standard_normal((1, d)))))
 
     def layer() -> Layer:
-        maps = [Explicit(matrix(*sizes)) for sizes in ((d, width), (d, width), (d, width), (width, d))]
+        query, key, value = (Explicit(matrix(d, width)) for _role in range(3))
         up, down = Explicit(matrix(d, shape.d_hidden)), Explicit(matrix(shape.d_hidden, d))
         ffn = FeedForward(shape.d_hidden, "relu", up=up, down=down)
         return Layer(
             heads=Heads(shape.heads, shape.heads, shape.d_head),
-            projections=Projections(*maps),
+            projections=Projections(query, key, value, Explicit(matrix(width, d))),
             position=Rope(BASE, "half_split"),
             masks=(Causal(),),
             block=Block("pre", norm_1=norm(), feed_forward=ffn, norm_2=norm()),

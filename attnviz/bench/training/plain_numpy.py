@@ -11,6 +11,7 @@ from attnviz.bench.training.case import BASE, EPS, Shape
 
 Floats = NDArray[Any]
 Ints = NDArray[np.int64]
+ROLES = "projections.query", "projections.key", "projections.value"
 
 
 class PlainNumpy:
@@ -30,7 +31,7 @@ class PlainNumpy:
         p, shape = self.parameters, self.shape
         n_rows, scale = ids.size, shape.d_head**-0.5
         x = p["vocabulary.embedding"][ids.ravel()]
-        kept = []
+        kept, kept_ffn = [], []
         for index in range(shape.layers):
             name = f"layers.{index}.self."
             normed, inverse_1, plain_1 = self._norm(x, p[name + "block.norm_1.gain"])
@@ -49,9 +50,8 @@ class PlainNumpy:
             normed_2, inverse_2, plain_2 = self._norm(y, p[name + "block.norm_2.gain"])
             hidden = normed_2 @ p[name + "block.feed_forward.up"]
             np.maximum(hidden, 0, out=hidden)
-            kept.append(
-                (normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden)
-            )
+            kept.append((normed, inverse_1, plain_1, q, k, v, weights, mixed))
+            kept_ffn.append((normed_2, inverse_2, plain_2, hidden))
             x = y + hidden @ p[name + "block.feed_forward.down"]
         last = f"layers.{shape.layers - 1}.self."
         normed, inverse, plain = self._norm(x, p[last + "final_norm.gain"])
@@ -72,9 +72,8 @@ class PlainNumpy:
         g, found[last + "final_norm.gain"] = self._pull_norm(g, inverse, plain, p[last + "final_norm.gain"])
         for index in reversed(range(shape.layers)):
             name = f"layers.{index}.self."
-            normed, inverse_1, plain_1, q, k, v, weights, mixed, normed_2, inverse_2, plain_2, hidden = kept[
-                index
-            ]
+            normed, inverse_1, plain_1, q, k, v, weights, mixed = kept[index]
+            normed_2, inverse_2, plain_2, hidden = kept_ffn[index]
             found[name + "block.feed_forward.down"] = hidden.T @ g
             by_hidden = g @ p[name + "block.feed_forward.down"].T
             by_hidden *= hidden > 0
@@ -91,12 +90,12 @@ class PlainNumpy:
             by_scores *= weights
             by_scores *= scale
             by_q, by_k = by_scores @ k, by_scores.swapaxes(-1, -2) @ q
-            by_normed = 0.0
+            by_normed = np.zeros_like(g)
             pulled = self._turned(by_q, -1), self._turned(by_k, -1), by_v
-            for role, by_heads in zip(("query", "key", "value"), pulled, strict=True):
+            for role, by_heads in zip(ROLES, pulled, strict=True):
                 flat = self._joined(by_heads)
-                found[f"{name}projections.{role}"] = normed.T @ flat
-                by_normed = by_normed + flat @ p[f"{name}projections.{role}"].T
+                found[name + role] = normed.T @ flat
+                by_normed += flat @ p[name + role].T
             gain = p[name + "block.norm_1.gain"]
             by_x, found[name + "block.norm_1.gain"] = self._pull_norm(by_normed, inverse_1, plain_1, gain)
             g += by_x

@@ -59,7 +59,7 @@ class PlainTorch:
         loss.backward()
         self._torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
         self._optimiser.step()
-        return float(loss)
+        return float(loss.detach())
 
     def _heads(self, x: Any) -> Any:
         shape = self.shape
