@@ -21,9 +21,8 @@ WORDS = N_("oak fig fir elm hop box bay nut pea fox may ivy yew ash rye hay")
 """The first words of a made vocabulary; further ones are numbers."""
 
 
-MOST_CHARACTERS = 10**7
-"""Characters of a text that is trained on, at most."""
-_AT_MOST = must_be("at most {n:,} characters", n=MOST_CHARACTERS)
+MOST_BYTES = 10**7
+"""Bytes of a text that is trained on, at most."""
 
 
 def ids_of_words(experiment: Experiment, count: int | None = None) -> NDArray[np.int64]:
@@ -81,10 +80,8 @@ def lines_of(experiment: Experiment, text: str) -> tuple[tuple[int, ...], ...]:
     vocabulary has one.
 
     A vocabulary of characters splits into these, a model's as the model does. Raises `FieldError` for a
-    token that the vocabulary lacks, and for too long a text.
+    token that the vocabulary lacks.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise FieldError("text", Message("{n:,} characters", n=len(text)), _AT_MOST)
     known = experiment.vocabulary
     numbers = {int(id_): number for number, id_ in enumerate(ids_of_words(experiment))}
     assert known is not None

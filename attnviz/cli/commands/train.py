@@ -8,17 +8,17 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from dataclasses import MISSING, fields
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from attnviz.cli.command import Command, Condition
+from attnviz.cli.command import Command, Condition, Named
 from attnviz.cli.options import Count, add_document, document, notice, number_option, print_table, written
 from attnviz.core.text import in_json, number
-from attnviz.errors import FieldError, Message, among, must_be
+from attnviz.errors import FieldError, InputError, Message, about, among, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
+from attnviz.model.io.regular_file import read_text
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
@@ -131,7 +131,7 @@ def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sa
     task = TASK_BY_ID[options.task]
     sizes = _sizes(options.sizes, task.make)
     if options.task == "lines":
-        text = Path(options.lines).read_text(encoding="utf-8")
+        text = _text(options.lines)
         if options.new_words:
             experiment = with_words(experiment, characters_of(text), options.seed)
         lines = lines_of(experiment, text)
@@ -140,6 +140,16 @@ def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sa
     if options.new_words:
         experiment = with_words(experiment, words_for(sampler.n_words), options.seed)
     return experiment, sampler
+
+
+def _text(path: str) -> str:
+    """The text of a file; its errors name it."""
+    from attnviz.training.words import MOST_BYTES
+
+    try:
+        return read_text(path, MOST_BYTES)
+    except (OSError, InputError) as error:
+        raise Named(about(verbatim(path), message_of(error))) from None
 
 
 def _sizes(text: str, make: Any) -> dict[str, object]:
