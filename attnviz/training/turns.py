@@ -24,7 +24,7 @@ MOST_SHARE = 0.15
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """What is seen of a run at one step, and the curves up to its last one.
+    """A run at one step, and the curves up to its last one.
 
     `heads` are those of `experiment`, which has the weights of the step, on the first held-out text; `scores`
     are theirs. `steps` are the kept steps and the last one. `reason` says why the run ended, None otherwise.

@@ -33,7 +33,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("study", N_("Model and study")),
 )
 """The groups of panels in the chooser: id, title."""
-MOST_IN_GROUP = 8
+MOST_IN_GROUP = 9
 """Lines of a group at most; panels that share a tab are one line."""
 
 
@@ -478,6 +478,20 @@ PANELS: tuple[PanelRow, ...] = (
             Job("claims", N_("Checking the claims")),
             Job("own_claims", N_("Checking the claims")),
         ),
+    ),
+    PanelRow(
+        "training",
+        N_("Training"),
+        "training.training:TrainingPanel",
+        group="study",
+        help=N_("Trains the document on a task: the maps of all heads form beside the curves of the loss."),
+        cites="induction",
+        words=N_("learn, optimiser, loss curve, induction head, grokking"),
+        workspaces=("train",),
+        lesson="hidden",
+        asks=(Job("training", N_("Training")),),
+        titled=False,
+        width=680,
     ),
     PanelRow(
         "ablation",
