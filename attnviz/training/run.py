@@ -124,6 +124,8 @@ class Training:
         self._kept = course.kept
         self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
         self._last: tuple[Texts, Outcome] | None = None
+        self._pictured: tuple[int, Experiment, dict[HeadPlace, Head]] | None = None
+        """The step, experiment and heads of the last picture."""
         self._keep()
 
     def texts(self, step: int, count: int, *, is_held_out: bool = False) -> Texts:
@@ -171,7 +173,14 @@ class Training:
 
     def scores(self) -> dict[tuple[str, str, int], float]:
         """The scores of every head on the first held-out text."""
-        return scores_of(self.heads(self.present()))
+        return scores_of(self.pictured()[1])
+
+    def pictured(self) -> tuple[Experiment, dict[HeadPlace, Head]]:
+        """`present` and its `heads`, made once for each step."""
+        if self._pictured is None or self._pictured[0] != self.step:
+            experiment = self.present()
+            self._pictured = self.step, experiment, self.heads(experiment)
+        return self._pictured[1:]
 
     def heads(self, experiment: Experiment) -> dict[HeadPlace, Head]:
         """Every head of `present` or of a kept state, on the first held-out text."""
@@ -209,7 +218,7 @@ class Training:
         curves.moments = [one for one in curves.moments if one.step < step]
         curves.measures = [one for one in curves.measures if one.step <= step]
         self.states = {at: kept for at, kept in self.states.items() if at <= step}
-        self._last = None
+        self._last = self._pictured = None
 
     def change(self, course: Course, settings: Settings) -> None:
         """Take the next steps with another size of the batch, or other settings of the same optimiser."""

@@ -127,7 +127,6 @@ class TrainingLive(QObject):
         if self.can_go_on and not self.is_playing:
             self.is_playing = True
             self._go_on()
-            self.changed.emit()
 
     def pause(self) -> None:
         """Stop after the step under way, whose picture follows."""
@@ -158,8 +157,10 @@ class TrainingLive(QObject):
 
     @Slot()
     def _go_on(self) -> None:
+        """Take the next turn; the last one is painted while the worker is at it."""
         if self.is_playing and not self.is_due:
             self._turn(None)
+        self.changed.emit()
 
     def _turn(self, most: int | None) -> None:
         assert self.plan is not None
@@ -182,6 +183,7 @@ class TrainingLive(QObject):
             self.is_playing = self.is_playing and not ended
             if self.is_playing:
                 self._next.start()
+                return
         self.changed.emit()
 
     def _forget(self) -> None:

@@ -33,7 +33,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("study", N_("Model and study")),
 )
 """The groups of panels in the chooser: id, title."""
-MOST_IN_GROUP = 9
+MOST_IN_GROUP = 8
 """Lines of a group at most; panels that share a tab are one line."""
 
 
@@ -249,7 +249,7 @@ PANELS: tuple[PanelRow, ...] = (
         "block",
         N_("Block"),
         "block:BlockPanel",
-        group="study",
+        group="mechanism",
         tab=N_("Layers"),
         help=N_("The layer as a diagram: attention, residual connections, norms, feed-forward layer."),
         cites="attention",
@@ -293,7 +293,7 @@ PANELS: tuple[PanelRow, ...] = (
         "architecture",
         N_("Architecture"),
         "architecture:ArchitecturePanel",
-        group="study",
+        group="mechanism",
         within="block",
         help=N_("All attentions of the document, encoder and decoder, and what each of them reads."),
         cites="attention",
@@ -481,7 +481,7 @@ PANELS: tuple[PanelRow, ...] = (
     ),
     PanelRow(
         "training",
-        N_("Training"),
+        N_("Training run"),
         "training.training:TrainingPanel",
         group="study",
         help=N_("Trains the document on a task: the maps of all heads form beside the curves of the loss."),
@@ -489,7 +489,7 @@ PANELS: tuple[PanelRow, ...] = (
         words=N_("learn, optimiser, loss curve, induction head, grokking"),
         workspaces=("train",),
         lesson="hidden",
-        asks=(Job("training", N_("Training")),),
+        asks=(Job("training", N_("Training the model")),),
         titled=False,
         width=680,
     ),

@@ -27,6 +27,8 @@ AXIS_PX = 40
 """Width of the axes at the left: all views begin at the same place."""
 MOST_POINTS = 800
 """Points of the curve of the steps; of longer runs, each is a mean of some steps."""
+HANDLE_PX = 9
+"""From an end of the track of states to the handle there."""
 TICK_PX = 6
 """Half of the height of a number at an axis."""
 THIN, THICK = 1.0, 2.2
@@ -58,8 +60,8 @@ class StepPlot(Plot):
         self._cursor.setZValue(11)
         self._level = pg.InfiniteLine(angle=0, movable=False)
         self._level.hide()
-        if not has_steps:
-            self.ci.layout.setContentsMargins(0, 2, 0, TICK_PX)  # the lowest number is whole
+        # The view is as long as the way of the handle below it; the lowest number is whole.
+        self.ci.layout.setContentsMargins(0, 2, HANDLE_PX, 0 if has_steps else TICK_PX)
         for item in (self._veil, self._cursor, self._level):
             self.view.addItem(item)
         self.setCursor(Qt.CursorShape.PointingHandCursor)

@@ -14,7 +14,7 @@ from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.training.choices import Choices
-from attnviz.gui.panels.training.curves import AXIS_PX, TrainingCurves, axis_end
+from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -43,8 +43,6 @@ LEFT_PX, MIDDLE_PX = 216, 420
 MAPS_SHARE, CURVES_SHARE = 5, 6
 """Shares of the width that the maps and the curves have."""
 LEAST_MAPS_PX = 160
-HANDLE_PX = 9
-"""From the left end of the track to the handle at the first step."""
 MILLION = 1e6
 
 
@@ -395,7 +393,7 @@ class TrainingPanel(Panel):
 
     def _show_problem(self, said: str) -> None:
         """Why the document has no run, and the ways to one that has."""
-        self.empty.set_text(said)
+        self.empty.set_text(_("This document cannot train: {reason}").format(reason=said))
         self.empty.set_action(_("Give it the words of the task") if self._can_get_words() else "")
         hint = _("A small model that learns this task in some seconds")
         links = ((PRESET, _("An induction head is born"), hint),)
