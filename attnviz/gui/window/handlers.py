@@ -337,9 +337,11 @@ class Handlers(QObject):
 
     def _training(self) -> TrainingPanel | None:
         """The panel of training while its workspace is shown."""
+        if self._workspaces.present.id != "train" or "training" not in self._surface.panels:
+            return None
         from attnviz.gui.panels.training.training import TrainingPanel
 
-        panel = self._surface.panels.get("training") if self._workspaces.present.id == "train" else None
+        panel = self._surface.panels["training"]
         return panel if isinstance(panel, TrainingPanel) else None
 
     def _stage(self) -> StageViewPanel | None:

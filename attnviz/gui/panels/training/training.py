@@ -64,6 +64,8 @@ class TrainingPanel(Panel):
         self._obstacle: InputError | None = None
         self._leaves_for: str | None = None
         """The command that follows once the document has its weights; None: nothing is to be given."""
+        self._count = 0
+        """The numbers that the run trains."""
         self._has_restarted = False
         self._later = QTimer(self)
         self._later.setSingleShot(True)
@@ -176,6 +178,7 @@ class TrainingPanel(Panel):
             self._obstacle = error
             self.live.forget()
             return
+        self._count = sum(one.numbers().size for one in parameters_of(experiment))
         self.live.begin(plan)
 
     def _plan(self, experiment: Experiment) -> Plan:
@@ -380,11 +383,10 @@ class TrainingPanel(Panel):
         n, size = len(picture.steps), f"{picture.nbytes / MILLION:.1f}"
         kept = ngettext("{n} state kept, {size} MB", "{n} states kept, {size} MB", n).format(n=n, size=size)
         self.where.set_line(f"{where} · {kept}")
-        self.note.setText(self._noted(plan, picture.step < picture.steps[-1]))
+        self.note.setText(self._noted(picture.step < picture.steps[-1]))
 
-    def _noted(self, plan: Plan, is_behind: bool) -> str:
-        count = sum(one.numbers().size for one in parameters_of(plan.experiment))
-        lines = [_("{count:,} numbers to learn.").format(count=count)]
+    def _noted(self, is_behind: bool) -> str:
+        lines = [_("{count:,} numbers to learn.").format(count=self._count)]
         if self._has_restarted:
             lines.append(_("The document or the task has changed: the run starts anew."))
         elif is_behind:
