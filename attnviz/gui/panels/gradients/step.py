@@ -33,6 +33,7 @@ from attnviz.model.ranges import has_first, range_ends
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import layer_label
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.target import LOSS
 from attnviz.model.trace import SiteTrace
 
 if TYPE_CHECKING:
@@ -338,7 +339,7 @@ class StepCard(QWidget):
         step, alone = answer.step, answer.alone
         moved = _("all weights") if self.what.value() in ("", ALL) else self.what.currentText()
         rows = [(_("this number"), alone), (moved, step)]
-        heads = ("", step.target, _("change"), "−η Σ g²")
+        heads = ("", _("loss") if step.target == LOSS else step.target, _("change"), "−η Σ g²")
         cells = [self._row(heads, [self._theme.muted] * 4)]
         cells.append(self._row((_("now"), number(step.before, 5), "", ""), [self._theme.ink] * 4))
         for name, one in rows:
