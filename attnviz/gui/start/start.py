@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Start(QObject):
     """Shows the page over the panels of a window; it is made when it is shown first.
 
-    The page goes when a document opens, something plays, a panel is chosen or enlarged, or another workspace is
+    The page goes when a document opens, something plays, a panel is chosen or enlarged, or a workspace is
     chosen.
     """
 
