@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtGui import QColor, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
@@ -19,7 +19,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.pictures.value_sum import SumPlane
-from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.scroll import clear_scroll, is_cut
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, put_mask, take_mask
 from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
@@ -113,6 +113,17 @@ SUM_PX = 148
 """Height of the picture of the sum."""
 
 
+class TryLine(LinkLine):
+    """The sentence of a suggestion: whole, or not there."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not is_cut(self, self.rect()):
+            super().paintEvent(event)
+
+    def hitButton(self, pos: QPoint) -> bool:
+        return not is_cut(self, self.rect()) and super().hitButton(pos)
+
+
 class InspectorStart(Control):
     """A sentence, the sum of the query's values, and a line for each row of `TRIES` that is possible."""
 
@@ -125,7 +136,7 @@ class InspectorStart(Control):
         for label in (self._says, self._title):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
-        self._lines = {row.id: LinkLine() for row in TRIES}
+        self._lines = {row.id: TryLine() for row in TRIES}
         self._sum = SumPlane()
         self._sum.setFixedHeight(SUM_PX)
         self._sum.hide()
@@ -143,6 +154,9 @@ class InspectorStart(Control):
         column.addStretch(1)
         scroll = clear_scroll(content, sideways=False)
         scroll.setMinimumWidth(0)
+        bar = scroll.verticalScrollBar()
+        bar.valueChanged.connect(self._on_scrolled)
+        bar.rangeChanged.connect(self._on_scrolled)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
@@ -163,6 +177,12 @@ class InspectorStart(Control):
         """Hold no sum of a document that was left."""
         self._sum.set_sum(None)
         self._sum.hide()
+
+    @Slot()
+    def _on_scrolled(self) -> None:
+        """Paint other lines whole."""
+        for line in self._lines.values():
+            line.update()
 
     def _show_sum(self) -> None:
         """The sum of the query in the shown head, where the document has values."""
