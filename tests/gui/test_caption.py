@@ -255,6 +255,17 @@ def test_a_pill_types_a_word_and_undo_takes_it_back_in_one_step(controlled: Desk
     assert controlled.store.experiment == before and not he.isChecked()
 
 
+@pytest.mark.parametrize("width", range(150, 700, 3))
+def test_a_control_at_the_end_of_a_line_is_there(story: Desk, width: int) -> None:
+    text = caption(story)
+    (he,) = (one for one in map(text.control, range(9)) if one is not None)
+    text.setFixedWidth(width)
+    QApplication.processEvents()
+    assert text.height() // text.line <= 4
+    is_cut = bool(text.toolTip())
+    assert he.isVisible() != is_cut and (is_cut or text.rect().contains(he.geometry()))
+
+
 def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(controlled: Desk) -> None:
     causal, second = spoken(controlled, "causal"), spoken(controlled, "head 2")
     assert isinstance(causal, Pill) and isinstance(second, Pill) and causal.isChecked()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from desk import MakeDesk, pixels
 from PySide6.QtCore import QPoint, QPointF, QRect
-from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QScrollArea, QWidget
 
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.decoding.next.rows import ROW_PX, NextRows
 from attnviz.gui.panels.inspector.start import TRIES
+from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.link_line import LinkLine
 
 
@@ -19,7 +20,7 @@ def area_of(widget: QWidget) -> QScrollArea:
     return around
 
 
-def has_ink(area: QScrollArea, part: QRect) -> bool:
+def has_ink(area: QAbstractScrollArea, part: QRect) -> bool:
     """True if anything is painted in a part of the viewport."""
     shown = part & area.viewport().rect()
     image = pixels(area.viewport().grab(shown).toImage())
@@ -69,3 +70,21 @@ def test_a_next_token_is_whole_or_not_there(make_desk: MakeDesk) -> None:
                 assert has_ink(area, place) == is_whole, (value, row)
                 assert (rows.part_at(QPointF(20, row * ROW_PX + 5)) == row) == is_whole
     assert area.viewport().height() % ROW_PX, "no row is cut at the lower end"
+
+
+def test_a_token_is_whole_or_not_there(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_preset("stories-name"))
+    desk.window.resize(1000, 600)
+    desk.go("explore")
+    desk.settle()
+    chips = desk.find(TokenChips, "token_chips")
+    seen = chips.viewport().rect()
+    desk.qtbot.waitUntil(lambda: chips.isVisible() and chips.verticalScrollBar().maximum() > 0)
+    for value in (0, 9, 32):
+        chips.verticalScrollBar().setValue(value)
+        QApplication.processEvents()
+        places = [chips.chip_rect(index) for index in range(len(chips.tokens()))]
+        places = [place for place in places if place.intersects(seen)]
+        assert places
+        for place in places:
+            assert has_ink(chips, place) == seen.contains(place), value

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt, Slot
-from PySide6.QtGui import QColor, QPaintEvent, QPalette
+from PySide6.QtGui import QColor, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
@@ -109,8 +109,8 @@ TRIES: tuple[Try, ...] = (
 TITLE = N_("Try this")
 
 
-SUM_PX = 148
-"""Height of the picture of the sum."""
+SUM_PX, LOW_SUM_PX, LOW_PX = 148, 104, 260
+"""Height of the picture of the sum; that in a place lower than the last number, which has lines below it."""
 
 
 class TryLine(LinkLine):
@@ -138,7 +138,6 @@ class InspectorStart(Control):
             label.setWordWrap(True)
         self._lines = {row.id: TryLine() for row in TRIES}
         self._sum = SumPlane()
-        self._sum.setFixedHeight(SUM_PX)
         self._sum.hide()
         self._sum.clicked.connect(self._open_sum)
         content = QWidget()
@@ -177,6 +176,10 @@ class InspectorStart(Control):
         """Hold no sum of a document that was left."""
         self._sum.set_sum(None)
         self._sum.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._sum.setFixedHeight(LOW_SUM_PX if self.height() < LOW_PX else SUM_PX)
 
     @Slot()
     def _on_scrolled(self) -> None:
