@@ -11,6 +11,7 @@ from attnviz.gui.panels.decoding.next.rows import ROW_PX, NextRows
 from attnviz.gui.panels.inspector.start import TRIES
 from attnviz.gui.widgets.chips import TokenChips
 from attnviz.gui.widgets.link_line import LinkLine
+from attnviz.gui.widgets.pictures.value_sum import SumPlane
 
 
 def area_of(widget: QWidget) -> QScrollArea:
@@ -48,6 +49,26 @@ def test_a_suggestion_is_whole_or_not_there(make_desk: MakeDesk) -> None:
                 assert has_ink(area, place) == is_whole, (value, line.objectName())
                 assert line.hitButton(line.rect().center()) == is_whole
     assert cut > 0, "no place cut a line"
+
+
+def test_a_suggestion_is_there_below_the_sum_which_grows_with_its_panel(make_desk: MakeDesk) -> None:
+    desk = make_desk(load_preset("stories-name"))
+    desk.window.resize(1000, 600)
+    desk.go("explore")
+    desk.settle()
+    line = desk.find(LinkLine, f"try_{TRIES[0].id}")
+    sum_ = area_of(line).findChild(SumPlane)
+    desk.qtbot.waitUntil(lambda: line.isVisible() and sum_.isVisible())
+    viewport = area_of(line).viewport()
+    place = QRect(line.mapTo(viewport, QPoint()), line.size())
+    desk.qtbot.waitUntil(lambda: viewport.rect().contains(QRect(line.mapTo(viewport, QPoint()), line.size())))
+    low = sum_.height()
+    assert place.top() > low
+    desk.window.resize(1280, 800)
+    desk.qtbot.waitUntil(lambda: sum_.height() > low)
+    usual = sum_.height()
+    desk.window.workspaces.enlarge("inspector")
+    desk.qtbot.waitUntil(lambda: sum_.height() > 1.8 * usual)
 
 
 def test_a_next_token_is_whole_or_not_there(make_desk: MakeDesk) -> None:

@@ -110,7 +110,7 @@ TITLE = N_("Try this")
 
 
 SUM_PX, LOW_SUM_PX, LOW_PX = 148, 104, 260
-"""Height of the picture of the sum; that in a place lower than the last number, which has lines below it."""
+"""Least height of the picture of the sum; that in a place lower than the last number, with lines below it."""
 
 
 class TryLine(LinkLine):
@@ -179,7 +179,8 @@ class InspectorStart(Control):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._sum.setFixedHeight(LOW_SUM_PX if self.height() < LOW_PX else SUM_PX)
+        grown = max(SUM_PX, min(self.width() // 2, self.height() // 2))
+        self._sum.setFixedHeight(LOW_SUM_PX if self.height() < LOW_PX else grown)
 
     @Slot()
     def _on_scrolled(self) -> None:
