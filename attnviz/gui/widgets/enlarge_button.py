@@ -9,7 +9,7 @@ from attnviz.core.phrases import with_remark
 from attnviz.gui.look.theme import RADIUS
 from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.widgets.button import PaintedButton
-from attnviz.gui.widgets.control import draw_focus_ring
+from attnviz.gui.widgets.control import MOUSE_ONLY, draw_focus_ring
 from attnviz.i18n import _
 
 WIDTH, HEIGHT = 20, 16
@@ -24,6 +24,7 @@ class EnlargeButton(PaintedButton):
         super().__init__()
         self._is_back = False
         self.setObjectName("enlarge_button")
+        self.setProperty(MOUSE_ONLY, True)
         self.retranslate()
 
     def set_back(self, is_back: bool) -> None:

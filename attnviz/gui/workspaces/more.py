@@ -126,13 +126,14 @@ class More(QObject):
             corner.hide()
 
     def _watch(self, bars: list[QTabBar]) -> None:
-        """Follow these rows of tabs, and give others their whole width back."""
+        """Follow these rows of tabs, give others their whole width back, and hear the clicks on all."""
         for bar in self._bars:
             if bar not in bars and isValid(bar):  # Qt deletes bars without tabs
                 bar.removeEventFilter(self)
                 bar.setMaximumWidth(MOST)
         for bar in bars:
             bar.installEventFilter(self)  # once, however often it is called
+        for bar in self._workspaces.bars():
             bar.tabBarDoubleClicked.connect(self._on_double_click, Qt.ConnectionType.UniqueConnection)
         self._bars = bars
 

@@ -279,6 +279,11 @@ def test_no_picture_of_a_panel_has_buttons_tabs_or_a_search(desk: Desk) -> None:
             assert not any(part.isVisible() for part in tools), id_
         assert all(part.isVisible() for part in shown), id_
     assert found > 0
+    desk.window.workspaces.enlarge("cost")
+    dock = desk.window.docks["cost"]
+    with widget.shown_whole(dock):
+        assert not dock.enlarge.isVisible()
+    assert dock.enlarge.isVisible()
 
 
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:

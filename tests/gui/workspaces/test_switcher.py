@@ -307,8 +307,12 @@ def test_every_row_of_tabs_offers_to_enlarge_what_is_in_front(desk: Desk) -> Non
     assert not any(one.isVisible() for one in desk.window.findChildren(Corner))
 
 
-def test_a_double_click_on_a_tab_enlarges_its_panel(desk: Desk) -> None:
-    desk.go("explore")
+@pytest.mark.parametrize("workspace", ["explore", LEARN])
+def test_a_double_click_on_a_tab_enlarges_its_panel(desk: Desk, workspace: str) -> None:
+    desk.go(workspace)
+    if workspace == LEARN:
+        desk.window.workspaces.show_only(("tokens", "vectors"))
+    desk.qtbot.waitUntil(lambda: any(bar.tabText(1) == "Vectors" for bar in tab_bars(desk)))
     bar = next(bar for bar in tab_bars(desk) if bar.tabText(1) == "Vectors")
     desk.qtbot.wait(SETTLED_MS)
     at = bar.tabRect(1).center()
