@@ -255,6 +255,18 @@ def test_a_pill_types_a_word_and_undo_takes_it_back_in_one_step(controlled: Desk
     assert controlled.store.experiment == before and not he.isChecked()
 
 
+def test_a_control_at_the_end_of_a_line_is_there(story: Desk) -> None:
+    text, ends = caption(story), set[int]()
+    (he,) = (one for one in map(text.control, range(9)) if one is not None)
+    for width in range(260, 700, 3):
+        text.setFixedWidth(width)
+        QApplication.processEvents()
+        assert text.toolTip() == "", "nothing is cut"
+        assert he.isVisible() and text.rect().contains(he.geometry()), width
+        ends.add(he.y() // text.line)
+    assert len(ends) > 1
+
+
 def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(controlled: Desk) -> None:
     causal, second = spoken(controlled, "causal"), spoken(controlled, "head 2")
     assert isinstance(causal, Pill) and isinstance(second, Pill) and causal.isChecked()

@@ -94,6 +94,10 @@ class Exporter(QObject):
         if is_accepted and dialog.made is not None and dialog.path is not None:
             self.write(dialog.path, dialog.made, dialog.format_by_name)
 
+    def why_not(self, row: str) -> Message | None:
+        """The reason for which the present state has no file of a row; None if it has one, or no numbers."""
+        return None if self._store.shown_trace is None else EXPORT_BY_ID[row].why_not(self.source({}))
+
     def source(self, panels: Mapping[str, Panel]) -> Source:
         """The present state."""
         self._store.set_hover(None)

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QRect, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
+from attnviz.errors import Message
 from attnviz.gui.commands.surface import Surface
 from attnviz.gui.look import look
 from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
@@ -514,6 +515,15 @@ class Handlers(QObject):
         self._surface.complete()
         chosen = {"panel": self._presentation.current}
         self._exporter.export_last(_sender(self).data(), self._surface.panels, chosen)
+
+    @Slot()
+    def on_kind(self) -> None:
+        """Open the export dialog at a kind."""
+        self.export(_sender(self).data())
+
+    def why_no_kind(self, kind: str) -> Message | None:
+        """The reason for which nothing of a kind can be exported now, or None."""
+        return self._exporter.why_not(kind)
 
     @Slot()
     def on_export_panel(self) -> None:

@@ -311,6 +311,8 @@ class Window(QMainWindow):
         assert isinstance(panel, GlancePanel)
         panel.fold_wanted.connect(self._on_fold)
         panel.opened.connect(self._on_number_opened)
+        panel.enlarge_wanted.connect(partial(self.workspaces.toggle_enlarged, "glance"))
+        self.workspaces.enlarged_changed.connect(lambda id_: panel.set_enlarged(id_ == "glance"))
 
     @Slot(bool)
     def _on_fold(self, is_folded: bool) -> None:

@@ -46,7 +46,7 @@ from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, Export
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUP_BY_ID, GROUPS, PIXELS, Export
 from attnviz.gui.export.widget import framed, picture, widget_bytes, with_plain_strokes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -279,6 +279,11 @@ def test_no_picture_of_a_panel_has_buttons_tabs_or_a_search(desk: Desk) -> None:
             assert not any(part.isVisible() for part in tools), id_
         assert all(part.isVisible() for part in shown), id_
     assert found > 0
+    desk.window.workspaces.enlarge("cost")
+    dock = desk.window.docks["cost"]
+    with widget.shown_whole(dock):
+        assert not dock.enlarge.isVisible()
+    assert dock.enlarge.isVisible()
 
 
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
@@ -697,7 +702,7 @@ def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
         return opened[-1]
 
     commands = {row.argument: row.id for row in ACTIONS if row.run == "export"}
-    assert tuple(commands) == tuple(group.id for group in GROUPS)
+    assert tuple(commands) == tuple(group.id for group in GROUPS if group.is_alike)
     desk.store.look(picture="arcs")
     assert opens("export") == "arcs"
     assert [EXPORT_BY_ID[opens(action)].group for action in commands.values()] == list(commands)
@@ -705,7 +710,24 @@ def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
     assert opens("export") == "script"
     assert opens("export_figure", save="heads") == "arcs"
     assert opens("export") == opens("export_figure") == "heads"
-    assert opens("export_numbers") == "script"
+
+
+def test_the_menu_has_an_entry_for_each_page_and_program_and_the_dialog_opens_at_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(ExportDialog, "ask", lambda dialog: opened.append(dialog.export.id))
+    kinds = [row for row in EXPORTS if not GROUP_BY_ID[row.group].is_alike]
+    for row in kinds:
+        entry = desk.export_entry(row.id)
+        assert entry.text() == f"{_(row.title)}…"
+        assert entry.isEnabled() == (row.id != "lesson")
+        entry.trigger()
+    assert opened == [row.id for row in kinds if row.id != "lesson"]
+    assert {"page", "notebook"} <= set(opened)
+    assert "Open a lesson in Learn first." in desk.export_entry("lesson").toolTip()
+    shown = [action.text() for action in desk.window.commands.menu("export").actions() if action.text()]
+    assert len(shown) <= 16 and shown.count("Notebook…") == 1
 
 
 def test_a_table_is_shown_as_it_is_written(

@@ -12,8 +12,9 @@ from desk import count_color, picture
 from first_layer import change, stacked
 from msgspec.structs import replace as with_parts
 from panels import recolor
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -37,7 +38,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.errors import Message
 from attnviz.explain.architectures import architecture_of
-from attnviz.explain.bills import OWN, QUANTITIES, Question, bill, of_published
+from attnviz.explain.bills import EXPERIMENT, OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.cost.cost import CostPanel
@@ -47,6 +48,7 @@ from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
@@ -534,6 +536,26 @@ def test_the_total_stands_above_what_scrolls(panel: CostPanel) -> None:
     value = cache_bytes_of_lines(panel)
     assert total is not None and total.isVisible() and f"{value:,} B" in total.text()
     assert total.geometry().bottom() < panel.lines.mapTo(panel, QPoint()).y()
+
+
+def test_the_models_known_best_are_one_click_away_and_so_is_the_way_back(panel: CostPanel) -> None:
+    links = find(panel, LinkedText, "cost_models")
+    known = [model.name for model in PUBLISHED if model.known_best]
+    assert "Llama-3-70B" in known and len(known) <= 4
+    assert links.toPlainText() == "Or: " + ", ".join(known)
+    panel.resize(264, 700)
+    QApplication.processEvents()
+    # A place in the words of the link, which stand in two lines.
+    cursor = links.document().find("Llama-3-70B")
+    cursor.setPosition(cursor.selectionStart() + 2)
+    QTest.mouseClick(links.viewport(), Qt.MouseButton.LeftButton, pos=links.cursorRect(cursor).center())
+    QApplication.processEvents()
+    assert panel.question == of_published(panel.question, "llama-3-70b")
+    assert find(panel, Combo, "cost_source").value() == "llama-3-70b"
+    assert links.toPlainText() == "Or: this experiment, GPT-2 small, Llama-3-8B, DeepSeek-V3"
+    links.anchorClicked.emit(QUrl(links.anchorAt(links.cursorRect(links.document().find("this")).center())))
+    QApplication.processEvents()
+    assert find(panel, Combo, "cost_source").value() == EXPERIMENT
 
 
 HEADLINES = (
