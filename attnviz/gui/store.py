@@ -72,9 +72,7 @@ class Store(QObject):
     drawn_changed = Signal()
     """`gradient` is another one, or none."""
     rejected = Signal(object)
-    """The error of an edit that was rejected."""
-    mended = Signal()
-    """A field whose value was rejected has a valid one."""
+    """The error of an edit that was rejected; None once the field has a valid value."""
     noticed = Signal(object)
     """A Message: what an edit changed beside what it was made for."""
     engine_chosen = Signal(str, str)
