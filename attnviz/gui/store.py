@@ -25,6 +25,7 @@ from attnviz.gui import pointer as pointing
 from attnviz.gui.head_names import HeadNames
 from attnviz.gui.player import Arrive, Event, Follow, Player
 from attnviz.gui.pointer import Pointer
+from attnviz.model.captions import check_links
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
@@ -280,6 +281,11 @@ class Store(QObject):
 
     def describe(self, caption: str) -> bool:
         """Replace the caption of the document; one that is not valid is sent through `rejected`."""
+        try:
+            check_links(caption)
+        except ValueError as error:
+            self.rejected.emit(error)
+            return False
         return self._say(caption=caption)
 
     def entitle(self, title: str) -> bool:

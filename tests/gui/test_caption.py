@@ -313,14 +313,27 @@ def test_tab_walks_words_and_controls_as_they_are_read_and_enter_presses(control
     assert text.hasFocus() and controlled.store.pointer.cell == Cell("k", 4, 0, 1)  # of two key heads
 
 
-def test_a_wrong_control_is_said_and_its_text_stays_to_be_mended(controlled: Desk) -> None:
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("[x](mask shadow)", "mask must be one of 'causal', 'prefix'"),
+        (
+            "[T = 4](temperature 4)",
+            "The link of 'T = 4' must be query, key or one of the controls set, type, mask, head; "
+            "got 'temperature 4'.",
+        ),
+    ],
+)
+def test_a_wrong_control_is_said_and_its_text_stays_to_be_mended(
+    controlled: Desk, written: str, says: str
+) -> None:
     before = controlled.store.document
     controlled.click(controlled.find(QToolButton, "caption_edit_button"))
     editor = controlled.find(CaptionEditor, "caption_editor")
-    editor.setPlainText("[x](mask shadow)")
+    editor.setPlainText(written)
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    assert controlled.store.document == before
-    assert editor.isVisible() and editor.toPlainText() == "[x](mask shadow)"
+    assert controlled.store.document == before and says in controlled.said()
+    assert editor.isVisible() and editor.toPlainText() == written
     QTest.keyClick(editor, Qt.Key.Key_Escape)
     assert caption(controlled).isVisible() and not editor.isVisible()
 

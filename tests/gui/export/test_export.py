@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from services import services_of
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
+from attnviz.explain.scripts import script as scripts
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
@@ -781,15 +783,19 @@ def saved_as(
 
         def exec_box(box: QMessageBox) -> QMessageBox.StandardButton:
             asked.append(box.text())
+            if answer == QMessageBox.StandardButton.Cancel:
+                QTimer.singleShot(0, leave)
             return answer
+
+        def leave() -> None:
+            dialog = bench.window.findChild(ExportDialog)
+            assert dialog.isVisible() and dialog.path is None
+            dialog.reject()
 
         def press_save() -> None:
             dialog = bench.window.findChild(ExportDialog)
             pick(dialog, "format", format_id)
             dialog.findChild(QPushButton, "export_save_button").click()
-            if dialog.path is None:
-                assert dialog.isVisible()
-                dialog.reject()
 
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (typed, ""))
         monkeypatch.setattr(QMessageBox, "exec", exec_box)
@@ -828,6 +834,19 @@ def test_what_the_file_dialog_has_not_asked_about_is_not_replaced_without_a_ques
     assert mine.read_bytes() == b"mine" and bench.said == []
     assert saved_as(row, format_id, str(tmp_path / typed), buttons.Save) == [f"{lost} exists. Replace it?"]
     assert not mine.exists() or mine.read_bytes() != b"mine"
+
+
+def test_the_arrays_beside_a_script_are_not_replaced_without_a_question(
+    bench: Bench, saved_as: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "MOST_INSIDE", -1)
+    script, arrays = tmp_path / "tale.py", tmp_path / "tale.npz"
+    arrays.write_bytes(b"mine")
+    buttons = QMessageBox.StandardButton
+    assert saved_as("script", "numpy", str(script), buttons.Cancel) == ["tale.npz exists. Replace it?"]
+    assert arrays.read_bytes() == b"mine" and not script.exists() and bench.said == []
+    assert saved_as("script", "numpy", str(script), buttons.Save) == ["tale.npz exists. Replace it?"]
+    assert script.is_file() and zipfile.is_zipfile(arrays)
 
 
 def test_a_typed_suffix_chooses_the_format(
