@@ -393,9 +393,11 @@ class ExportDialog(Dialog):
             return  # it is being made
         row, choice = self.export, self.choice
         self._preview.pause()
-        path = self._ask(self, row, choice.format, file_name(self._source, row, choice))
+        start = self._memory.proposed(file_name(self._source, row, choice))
+        path = self._ask(self, row, choice.format, start)
         if path is None:
             return
+        self._memory.folder = str(path.absolute().parent)
         by_name = row.format_of(path, choice.format)
         is_other = by_name is not row.format(choice.format)
         self.format_by_name = _(by_name.title) if is_other else ""

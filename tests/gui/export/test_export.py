@@ -46,6 +46,7 @@ from attnviz.gui.export import widget
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
+from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, Export
@@ -757,10 +758,10 @@ def test_from_the_command_to_the_file(
 
     def name(_parent: QWidget, _title: str, start: str, kinds: str) -> tuple[str, str]:
         asked.append(start)
-        return str(tmp_path / "mine"), kinds.split(";;")[0]
+        return str(tmp_path / ("mine" * len(asked))), kinds.split(";;")[0]
 
     def press_save() -> None:
-        dialog = bench.window.findChild(ExportDialog)
+        dialog = bench.window.findChildren(ExportDialog)[-1]
         pick(dialog, "format", "pdf")
         qtbot.mouseClick(dialog.findChild(QPushButton, "export_save_button"), Qt.MouseButton.LeftButton)
 
@@ -770,6 +771,14 @@ def test_from_the_command_to_the_file(
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
+    again = Exporter(bench.window, bench.services)  # after a restart the settings are all that is left
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[1:] == [str(tmp_path / "weights.pdf")]
+    bench.services.settings.set_export(Memory(folder=str(tmp_path / "gone")).text)
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[2:] == ["weights.pdf"]
 
 
 @pytest.fixture
