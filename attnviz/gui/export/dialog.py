@@ -393,8 +393,7 @@ class ExportDialog(Dialog):
             return  # it is being made
         row, choice = self.export, self.choice
         self._preview.pause()
-        start = self._memory.proposed(file_name(self._source, row, choice))
-        path = self._ask(self, row, choice.format, start)
+        path = self._ask(self, row, choice.format, self._memory.start(file_name(self._source, row, choice)))
         if path is None:
             return
         self._memory.folder = str(path.absolute().parent)
@@ -412,10 +411,9 @@ class ExportDialog(Dialog):
         """Close with the file, or make it where only its preview is."""
         assert self._shown is not None and self.path is not None
         made = self._shown[2]
-        beside = self.path.with_suffix(made.beside)
         if not made.files:
             self._draw()
-        elif made.beside and beside.exists() and not may_replace(self, _("Export"), beside):
+        elif made.beside and not may_replace(self, _("Export"), self.path.with_suffix(made.beside)):
             self.path, self._is_saving = None, False
             self._on_made(self._shown)
         else:

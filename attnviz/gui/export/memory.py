@@ -44,7 +44,7 @@ class Memory:
             _texts(record).get("folder", ""),
         )
 
-    def proposed(self, name: str) -> str:
+    def start(self, name: str) -> str:
         """The path that the file dialog begins with: in the last folder, while it exists."""
         return str(Path(self.folder) / name) if Path(self.folder).is_dir() else name
 

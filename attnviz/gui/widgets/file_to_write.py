@@ -33,7 +33,7 @@ def ask_file_to_write(
         return None
     file = named(Path(typed))
     place = placed(file)
-    if place != Path(typed) and place.exists() and not may_replace(parent, title, place):
+    if place != Path(typed) and not may_replace(parent, title, place):
         return None
     return file
 
@@ -44,7 +44,9 @@ def with_suffix(path: Path, suffix: str) -> Path:
 
 
 def may_replace(parent: QWidget | None, title: str, path: Path) -> bool:
-    """The answer to the question about a file that exists."""
+    """True for a file that does not exist, or that is to be replaced, which is asked."""
+    if not path.exists():
+        return True
     buttons = QMessageBox.StandardButton
     box = QMessageBox(parent)
     box.setObjectName("replace_box")
