@@ -266,14 +266,15 @@ def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(contro
     assert "from 1 to 4" in spoken(controlled, "head 9").toolTip()
 
 
-def test_a_drag_of_a_number_is_one_entry_of_the_history(controlled: Desk) -> None:
+@pytest.mark.parametrize("way", [QPoint(0, -1), QPoint(1, 0)], ids=["up", "right"])
+def test_a_drag_of_a_number_is_one_entry_of_the_history(controlled: Desk, way: QPoint) -> None:
     field, store = spoken(controlled, "temperature"), controlled.store
     middle = field.rect().center()
     QTest.mousePress(field, Qt.MouseButton.LeftButton, pos=middle)
     for step in range(1, 30):
-        QTest.mouseMove(field, middle - QPoint(0, step))
+        QTest.mouseMove(field, middle + step * way)
         assert spoken(controlled, "temperature") is field
-    QTest.mouseRelease(field, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 29))
+    QTest.mouseRelease(field, Qt.MouseButton.LeftButton, pos=middle + 29 * way)
     assert store.attention.temperature == pytest.approx(1.02**29, rel=1e-3)  # as in Mechanism
     store.undo()
     assert store.attention.temperature == 1.0 and not store.can_undo

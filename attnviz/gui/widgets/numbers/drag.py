@@ -229,16 +229,21 @@ class DragNumber(Control):
         if self._press is None:
             return
         last, start = self._press
-        upward = last.y() - event.globalPosition().y()
-        if not self._is_dragging and abs(upward) < DRAG_THRESHOLD_PX:
+        pixels = self._pixels(event.globalPosition() - last)
+        if not self._is_dragging and abs(pixels) < DRAG_THRESHOLD_PX:
             return
         if not self._is_dragging:
             self._is_dragging = True
             self.gesture.begin()
         pixels_per_step = INTEGER_PX if self._range.is_integer else 1
-        self._travel += upward * modifier_factor(event.modifiers()) / pixels_per_step
+        self._travel += pixels * modifier_factor(event.modifiers()) / pixels_per_step
         self._press = (event.globalPosition(), start)
         self._enter(self._range.moved(start, self._travel))
+
+    @staticmethod
+    def _pixels(way: QPointF) -> float:
+        """The pixels of a drag along `way` that change the number."""
+        return -way.y()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._press is None or event.button() != Qt.MouseButton.LeftButton:
