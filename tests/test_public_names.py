@@ -90,7 +90,7 @@ OPTIONS = """
     ablate: document --engine --device --dtype --text --edit --target --against --position --part --by
         --other-text --top
     patch: document --engine --device --dtype --text --edit --target --against --position --corrupted-text
-        --stage
+        --clean-text --stage
     circuits: document --engine --device --dtype --text --edit -o --output --site --head --kind --token
         --top --width --font-size --theme --grey --no-title --no-formula --caption --dpi
     survey: model --texts --scores --ablate --tokens --dtype --engine --device --workers --scheduler

@@ -30,7 +30,7 @@ from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
 from attnviz.core.phrases import enumerated
-from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
+from attnviz.errors import FieldError, about, message_of, must_be, token_count, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -322,7 +322,7 @@ def _experiment(
                 most=int(first.position.end),
                 family=model.family.title,
             )
-            raise FieldError(name, Message("{n:,} tokens", n=len(ids)), fitting)
+            raise FieldError(name, token_count(len(ids)), fitting)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
         return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
 

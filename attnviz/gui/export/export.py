@@ -63,7 +63,6 @@ class Exporter(QObject):
         super().__init__(window)
         self._window, self._services = window, services
         self._store, self._scheduler = services.store, services.schedulers.run
-        self._folder = Path()
         self.pinned: Callable[[], Pinned | None] = lambda: None
         """The state A that the window compares with, if any."""
         self.lesson: Callable[[], Lesson | None] = lambda: None
@@ -241,7 +240,8 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    def _ask(self, parent: QWidget, row: Export, format_id: str, proposed: str) -> Path | None:
+    @staticmethod
+    def _ask(parent: QWidget, row: Export, format_id: str, start: str) -> Path | None:
         """A file name from the user, with the suffix of a format of the row: that of `format_id` unless
         another one was typed.
         """
@@ -254,11 +254,8 @@ class Exporter(QObject):
         def placed(file: Path) -> Path:
             return row.format_of(file, format_id).placed(file)
 
-        kinds, start = f"{_(chosen.of_file)} (*{chosen.suffix})", str(self._folder / proposed)
-        path = ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
-        if path is not None:
-            self._folder = path.parent
-        return path
+        kinds = f"{_(chosen.of_file)} (*{chosen.suffix})"
+        return ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
 
     def _trace(self) -> Trace | None:
         """The numbers on the screen; None, and a sentence, if they are not those of the document."""

@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.tokens import is_unspaced
-from attnviz.errors import FieldError, Message
+from attnviz.errors import FieldError, Message, token_count
 from attnviz.gui.forms.marks import Mark
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
@@ -201,7 +201,7 @@ class TokensPanel(Panel):
             self._is_own = False
             return
         at_most = Message("must have at most {most} tokens", most=MOST_TOKENS)
-        self.store.rejected.emit(FieldError("tokens", Message("{n:,} tokens", n=len(tokens)), at_most))
+        self.store.rejected.emit(FieldError("tokens", token_count(len(tokens)), at_most))
 
     @Slot()
     def _on_finished(self) -> None:

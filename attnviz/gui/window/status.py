@@ -77,8 +77,15 @@ class StatusLine(QStatusBar):
         status.cleared.connect(self.clear)
 
     @Slot(object)
-    def warn(self, error: BaseException | Message) -> None:
-        """Show an error, in the present language while it is shown; the tooltip has its whole text."""
+    def warn(self, error: BaseException | Message | None) -> None:
+        """Show an error, in the present language while it is shown; the tooltip has its whole text.
+
+        None takes an error away; any other sentence stays.
+        """
+        if error is None:
+            if self._error is not None:
+                self.clear()
+            return
         message = error if isinstance(error, Message) else message_of(error)
         self._show(in_words(message), "error")
         self._error = message
@@ -98,12 +105,6 @@ class StatusLine(QStatusBar):
         """Show the keys that work in the present workspace, at the right end."""
         self._hint.setText(keys)
         self._make_room()
-
-    @Slot()
-    def forget_error(self) -> None:
-        """Take an error away; any other sentence stays."""
-        if self._error is not None:
-            self.clear()
 
     @Slot()
     def clear(self) -> None:
@@ -157,7 +158,7 @@ class StatusLine(QStatusBar):
     def _on_changed(self, old: Document, new: Document) -> None:
         """An error is over with the next edit that is taken."""
         if old.experiment is not new.experiment:
-            self.forget_error()
+            self.warn(None)
 
     @Slot(object)
     def _on_late(self, problem: Message) -> None:

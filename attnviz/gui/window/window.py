@@ -211,7 +211,6 @@ class Window(QMainWindow):
         self.store.opened.connect(self._choose_opening)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
-        self.store.mended.connect(self.status.forget_error)
         self.live.failed.connect(self.status.warn)
         self.live.failed.connect(self._on_stale)
         self.live.late.connect(self._on_stale)

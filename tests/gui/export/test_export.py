@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from services import services_of
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
+from attnviz.explain.scripts import script as scripts
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
@@ -44,6 +46,7 @@ from attnviz.gui.export import widget
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
+from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUP_BY_ID, GROUPS, PIXELS, Export
@@ -777,10 +780,10 @@ def test_from_the_command_to_the_file(
 
     def name(_parent: QWidget, _title: str, start: str, kinds: str) -> tuple[str, str]:
         asked.append(start)
-        return str(tmp_path / "mine"), kinds.split(";;")[0]
+        return str(tmp_path / ("mine" * len(asked))), kinds.split(";;")[0]
 
     def press_save() -> None:
-        dialog = bench.window.findChild(ExportDialog)
+        dialog = bench.window.findChildren(ExportDialog)[-1]
         pick(dialog, "format", "pdf")
         qtbot.mouseClick(dialog.findChild(QPushButton, "export_save_button"), Qt.MouseButton.LeftButton)
 
@@ -790,6 +793,14 @@ def test_from_the_command_to_the_file(
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
+    again = Exporter(bench.window, bench.services)  # after a restart the settings are all that is left
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[1:] == [str(tmp_path / "weights.pdf")]
+    bench.services.settings.set_export(Memory(folder=str(tmp_path / "gone")).text)
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[2:] == ["weights.pdf"]
 
 
 @pytest.fixture
@@ -803,15 +814,19 @@ def saved_as(
 
         def exec_box(box: QMessageBox) -> QMessageBox.StandardButton:
             asked.append(box.text())
+            if answer == QMessageBox.StandardButton.Cancel:
+                QTimer.singleShot(0, leave)
             return answer
+
+        def leave() -> None:
+            dialog = bench.window.findChild(ExportDialog)
+            assert dialog.isVisible() and dialog.path is None
+            dialog.reject()
 
         def press_save() -> None:
             dialog = bench.window.findChild(ExportDialog)
             pick(dialog, "format", format_id)
             dialog.findChild(QPushButton, "export_save_button").click()
-            if dialog.path is None:
-                assert dialog.isVisible()
-                dialog.reject()
 
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (typed, ""))
         monkeypatch.setattr(QMessageBox, "exec", exec_box)
@@ -850,6 +865,19 @@ def test_what_the_file_dialog_has_not_asked_about_is_not_replaced_without_a_ques
     assert mine.read_bytes() == b"mine" and bench.said == []
     assert saved_as(row, format_id, str(tmp_path / typed), buttons.Save) == [f"{lost} exists. Replace it?"]
     assert not mine.exists() or mine.read_bytes() != b"mine"
+
+
+def test_the_arrays_beside_a_script_are_not_replaced_without_a_question(
+    bench: Bench, saved_as: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "MOST_INSIDE", -1)
+    script, arrays = tmp_path / "tale.py", tmp_path / "tale.npz"
+    arrays.write_bytes(b"mine")
+    buttons = QMessageBox.StandardButton
+    assert saved_as("script", "numpy", str(script), buttons.Cancel) == ["tale.npz exists. Replace it?"]
+    assert arrays.read_bytes() == b"mine" and not script.exists() and bench.said == []
+    assert saved_as("script", "numpy", str(script), buttons.Save) == ["tale.npz exists. Replace it?"]
+    assert script.is_file() and zipfile.is_zipfile(arrays)
 
 
 def test_a_typed_suffix_chooses_the_format(

@@ -183,7 +183,6 @@ class CostPanel(Panel):
         self.fields.setObjectName("cost_fields")
         self.fields.changed.connect(self.ask)
         self.fields.rejected.connect(self.store.rejected)
-        self.fields.mended.connect(self.store.mended)
         self.fields.told.connect(self.store.noticed)
 
     def _lay_out(self) -> None:
