@@ -102,7 +102,7 @@ OPTIONS = """
 """Arguments and options of each command."""
 
 FIELDS = """
-    File: format version experiment view title caption claims image checkpoint
+    File: format version experiment view title caption claims image trained_length checkpoint
     Experiment: tokens vectors memory embedding_norm layers final_norm encoder encoder_norm vocabulary
         readout writing dtype encoder_embedding_norm embedding_projection references
     ExplicitVectors: values kind=explicit

@@ -183,7 +183,9 @@ class StatusLine(QStatusBar):
         experiment = trace.experiment
         heads = experiment.layers[0].heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
-        state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
+        beyond = self._store.document.beyond_training(experiment.n_queries)
+        notices = [*trace.notices, *([] if beyond is None else [beyond])]
+        state = _("ready, with a notice · {time}") if notices else _("ready · {time}")
         parts = (
             state.format(time=_duration(trace.seconds)),
             " · ".join(
@@ -197,8 +199,8 @@ class StatusLine(QStatusBar):
             ),
         )
         self._write_facts("     ".join(parts))
-        notices = "\n".join(notice.text() for notice in trace.notices)
-        self._facts.setToolTip(plain_tooltip(notices) if notices else "")
+        said = "\n".join(notice.text() for notice in notices)
+        self._facts.setToolTip(plain_tooltip(said) if said else "")
 
     def _write_facts(self, text: str) -> None:
         """Write at the left end. The label has a fixed size: another time of a run moves nothing, so that the
