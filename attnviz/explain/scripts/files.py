@@ -12,6 +12,7 @@ from attnviz.explain.scripts.script import AS_SHOWN, Program, Wanted, program
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
 from attnviz.model.io.files import record_of, replace_files
+from attnviz.model.io.regular_file import opened
 from attnviz.model.spec.document import Document
 
 SCRIPT, NOTEBOOK = ".py", ".ipynb"
@@ -55,10 +56,17 @@ def program_files(made: Program, file: Path, record: Record) -> dict[Path, bytes
 
 def _check_own(arrays: Path, script: Path) -> None:
     """Refuse to replace arrays, whose name nobody has typed, unless the script to be replaced reads them."""
-    is_read = script.is_file() and ARRAYS.encode() in script.read_bytes()
-    if arrays.exists() and not is_read:
+    if arrays.exists() and not _reads(script):
         other = must_be("a name beside which no other file {file} stands", file=arrays.name)
         raise FieldError("output", script.name, other)
+
+
+def _reads(script: Path) -> bool:
+    """True for a script or a notebook that reads arrays beside it."""
+    if not script.is_file():
+        return False
+    with opened(script) as stream:
+        return ARRAYS.encode() in stream.read()
 
 
 def check_suffix(file: Path, suffixes: tuple[str, ...]) -> None:
