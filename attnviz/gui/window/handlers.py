@@ -344,7 +344,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_free(self) -> None:
-        if self._jobs.is_shown:
+        if self._may_cancel:
             self._jobs.cancel()
             return
         if self._workspaces.give_back():
@@ -358,7 +358,12 @@ class Handlers(QObject):
         """True if Esc has something to cancel, to return from or to unlock."""
         pointer, view = self._store.pointer, self._store.document.view
         is_held = view.locked is not None or pointer.held is not None or pointer.paints
-        return is_held or self._jobs.is_shown or bool(self._workspaces.enlarged)
+        return is_held or self._may_cancel or bool(self._workspaces.enlarged)
+
+    @property
+    def _may_cancel(self) -> bool:
+        """True if Esc cancels the announced job: not while the window has no numbers that could stay."""
+        return self._jobs.is_shown and self._store.trace is not None
 
     def show_caption(self) -> None:
         """Show or hide captions as the settings say."""
