@@ -173,7 +173,7 @@ def test_escape_cancels_a_run_and_the_old_numbers_are_not_called_ready(
     assert desk.find(QLabel, "status_facts").text().startswith("ready")
 
 
-def test_esc_leaves_the_first_run_of_a_window(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_esc_leaves_the_first_run_of_a_window(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numbers that could stay, a person who closes the start page would end what fills the window."""
     desk = make_desk("toy-attention", inline=False)
     plain, go_on = live_module.execute, threading.Event()
