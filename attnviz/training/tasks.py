@@ -1,0 +1,255 @@
+"""`TASKS`: what a model learns, made by the program: texts whose answers are known exactly.
+
+A batch has the ids of tokens and of those that follow them; only the positions that a task asks about count.
+Training and held-out texts never share a list, a pair or a line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnviz.errors import FieldError, must_be, whole_number
+from attnviz.i18n import N_
+
+Ids = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+HELD_OUT = 8
+"""One text of so many is held out, where a task makes its texts."""
+MOST_TRIES = 200
+"""Draws until a text of the wanted side is found: one of eight is missed so often once in 10¹¹ texts."""
+
+
+class Batch(NamedTuple):
+    """Texts of n tokens: `ids` and those of the next tokens, `targets` (text, n), and which are `asked`."""
+
+    ids: Ids
+    targets: Ids
+    asked: Bools
+
+
+class Sampler(Protocol):
+    """A task with its sizes: `n_tokens` of a text, `n_words` of the vocabulary that it needs."""
+
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def n_words(self) -> int: ...
+    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+        """`count` texts drawn from one side of the split."""
+
+
+def _shifted(texts: Ids, asked: Bools) -> Batch:
+    """Texts (text, n + 1) as a batch; `asked` (text, n) are the positions whose next token counts."""
+    return Batch(texts[:, :-1], texts[:, 1:], asked)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A list of `shortest` to `longest` different words, said again and again: w₁ … w_k w₁ … w_k w₁ ….
+
+    The length k of each list is drawn, so that no fixed distance finds the word. Asked is each word whose
+    predecessor was said before: at w₁ for the second time the list is known.
+    """
+
+    n_tokens: int = 32
+    n_words: int = 16
+    shortest: int = 5
+    longest: int = 16
+
+    def __post_init__(self) -> None:
+        _check("words", self.n_words, 2)
+        _check("shortest", self.shortest, 2, self.n_words)
+        _check("longest", self.longest, self.shortest, self.n_words)
+        _check("tokens", self.n_tokens, self.longest + 2)
+
+    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+        """See `Sampler`."""
+        lengths = rng.integers(self.shortest, self.longest + 1, count)
+        lists = np.argsort(rng.random((count, self.n_words)), axis=1)
+        for _try in range(MOST_TRIES):
+            wrong = _is_held_out(lists[:, : self.shortest]) != is_held_out
+            if not wrong.any():
+                break
+            lists[wrong] = np.argsort(rng.random((int(wrong.sum()), self.n_words)), axis=1)
+        places = np.arange(self.n_tokens + 1)
+        texts = np.take_along_axis(lists, places % lengths[:, None], axis=1)
+        return _shifted(texts, places[1:] > lengths[:, None])
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """`pairs` of a key and its value, then one of the keys; asked is its value.
+
+    The first half of the words are keys, the others values.
+    """
+
+    pairs: int = 6
+    n_words: int = 32
+
+    def __post_init__(self) -> None:
+        _check("words", self.n_words, 4)
+        _check("pairs", self.pairs, 2, self.n_words // 2)
+
+    @property
+    def n_tokens(self) -> int:
+        """The pairs, and the key that is looked up."""
+        return 2 * self.pairs + 1
+
+    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+        """See `Sampler`."""
+        half = self.n_words // 2
+        keys = np.zeros((count, self.pairs), np.int64)
+        values, wrong = np.zeros_like(keys), np.ones(count, np.bool_)
+        for _try in range(MOST_TRIES):
+            many = int(wrong.sum())
+            keys[wrong] = np.argsort(rng.random((many, half)), axis=1)[:, : self.pairs]
+            values[wrong] = rng.integers(half, self.n_words, (many, self.pairs))
+            wrong = _is_held_out(np.concatenate([keys, values], axis=1)) != is_held_out
+            if not wrong.any():
+                break
+        asked = rng.integers(0, self.pairs, count)
+        row = np.arange(count)
+        texts = np.stack([keys, values], axis=2).reshape(count, -1)
+        texts = np.concatenate([texts, keys[row, asked, None], values[row, asked, None]], axis=1)
+        return _shifted(
+            texts, np.broadcast_to(np.arange(self.n_tokens) == self.n_tokens - 1, (count, self.n_tokens))
+        )
+
+
+@dataclass(frozen=True)
+class Addition:
+    """a + b modulo `modulus`, as the three tokens a, b and =; asked is the sum.
+
+    Of all unordered pairs, half are trained, in both orders; the others are held out. `seed` draws them.
+    """
+
+    modulus: int = 59
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _check("modulus", self.modulus, 2, 997)
+
+    n_tokens = 3
+
+    @property
+    def n_words(self) -> int:
+        """The numbers, and the sign =."""
+        return self.modulus + 1
+
+    @cached_property
+    def pairs(self) -> tuple[Ids, Ids]:
+        """The unordered pairs (pair, 2) of both sides: trained, held out."""
+        pairs = np.stack(np.triu_indices(self.modulus), axis=1)
+        order = np.random.default_rng(self.seed).permutation(len(pairs))
+        half = len(pairs) // 2
+        return pairs[order[:half]], pairs[order[half:]]
+
+    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+        """See `Sampler`."""
+        side = self.pairs[is_held_out]
+        pairs = rng.permuted(side[rng.integers(0, len(side), count)], axis=1)
+        sign = np.full(count, self.modulus)
+        texts = np.column_stack([pairs, sign, pairs.sum(axis=1) % self.modulus])
+        return _shifted(texts, _last(count, self.n_tokens))
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Lines of a text in `ids` of tokens; asked is each next token of a line.
+
+    Every `HELD_OUT`th line is held out; of fewer lines the last part. A text is a window of `n_tokens` over
+    the lines of a side in a row.
+    """
+
+    lines: tuple[tuple[int, ...], ...]
+    n_words: int
+    n_tokens: int = 32
+
+    def __post_init__(self) -> None:
+        _check("tokens", self.n_tokens, 2)
+        shortest = min(len(side) for side in self.sides)
+        if shortest <= self.n_tokens:
+            needed = must_be("a text whose held-out part has more than {n} tokens", n=self.n_tokens)
+            raise FieldError("text", whole(shortest), needed)
+
+    @cached_property
+    def sides(self) -> tuple[Ids, Ids]:
+        """The tokens of both sides in a row: trained, held out."""
+        if len(self.lines) < HELD_OUT:
+            row = np.concatenate([np.array(line, np.int64) for line in self.lines])
+            cut = len(row) - len(row) // HELD_OUT
+            return row[:cut], row[cut:]
+        sides: tuple[list[int], list[int]] = ([], [])
+        for number, line in enumerate(self.lines):
+            sides[number % HELD_OUT == HELD_OUT - 1].extend(line)
+        return np.array(sides[0], np.int64), np.array(sides[1], np.int64)
+
+    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+        """See `Sampler`."""
+        side = self.sides[is_held_out]
+        starts = rng.integers(0, len(side) - self.n_tokens, count)
+        texts = side[starts[:, None] + np.arange(self.n_tokens + 1)]
+        return _shifted(texts, np.ones((count, self.n_tokens), np.bool_))
+
+
+def _last(count: int, n_tokens: int) -> Bools:
+    """Only the last position of each text is asked."""
+    return np.broadcast_to(np.arange(n_tokens) == n_tokens - 1, (count, n_tokens))
+
+
+def whole(number: int) -> str:
+    """A number of tokens as an error quotes it."""
+    return f"{number} tokens"
+
+
+def _is_held_out(lists: Ids) -> Bools:
+    """The side of each list (list, word), by a sum over its words that their order changes."""
+    places = np.arange(1, lists.shape[1] + 1)
+    return (lists * places).sum(axis=1) % HELD_OUT == 0
+
+
+def _check(field: str, number: int, low: int, high: int | None = None) -> None:
+    if number < low or (high is not None and number > high):
+        raise FieldError(f"task.{field}", number, whole_number(low, high))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: its name, what it asks, its sampler with the usual sizes, and when it counts as solved.
+
+    `solved` is the share of right answers on held-out texts.
+    """
+
+    id: str
+    title: str
+    help: str
+    make: Callable[..., Sampler]
+    solved: float
+
+
+TASKS: tuple[Task, ...] = (
+    Task(
+        "copy",
+        N_("Say it again"),
+        N_("A list of different words, said again and again: which word comes next?"),
+        Copy,
+        0.9,
+    ),
+    Task(
+        "lookup",
+        N_("Look up a key"),
+        N_("Pairs of a key and its value, then a key: what is its value?"),
+        Lookup,
+        0.9,
+    ),
+    Task("addition", N_("Add modulo p"), N_("Two numbers: what is their sum modulo p?"), Addition, 0.99),
+    Task("lines", N_("Your lines"), N_("Lines of your own text: which token comes next?"), Lines, 0.9),
+)
+TASK_BY_ID = {task.id: task for task in TASKS}
