@@ -449,6 +449,11 @@ def in_groups(head: int, group_size: int) -> tuple[int, ...]:
     return tuple(range(head * group_size, (head + 1) * group_size))
 
 
+def are_shared(positions: tuple[Ints, Ints]) -> bool:
+    """True if all that stands in front has the same queries and keys."""
+    return all(one.ndim == 1 for one in positions)
+
+
 def singly(cells: Floats, positions: tuple[Ints, Ints]) -> Iterator[tuple[tuple[int, ...], Ints, Ints]]:
     """The indices of the leading axes of cells (..., head, query, key), with the queries and keys there."""
     leading = cells.shape[:-3]

@@ -23,6 +23,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    are_shared,
     singly,
 )
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
@@ -133,8 +134,10 @@ class Plus(Pointwise):
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         pulled.add(g)
-        cells = pulled.by_heads(g.part())
-        for at, queries, keys in singly(cells, pulled.positions()):
+        cells, positions = pulled.by_heads(g.part()), pulled.positions()
+        if are_shared(positions):
+            cells = cells.sum(axis=tuple(range(cells.ndim - 3)))
+        for at, queries, keys in singly(cells, positions):
             for name, found in self.parameters(cells[at], queries, keys).items():
                 pulled.add_parameter(name, pulled.arrays.asarray(found))
 
@@ -213,7 +216,10 @@ class PlusRow(Pointwise):
         if self.table is not None:
             path, length, start = self.table
             by_table = pulled.arrays.zeros((length, g.shape[-1]))
-            leading, positions = tuple(g.shape[:-2]), pulled.token_positions()
+            positions = pulled.token_positions()
+            if positions.ndim == 1:
+                g = pulled.arrays.xp.sum(g, axis=tuple(range(g.ndim - 2)))
+            leading = tuple(g.shape[:-2])
             firsts = np.broadcast_to(positions, (*leading, g.shape[-2]))[..., 0] + start
             for number, at in enumerate(np.ndindex(leading)):
                 rows = slice(int(firsts[at]), int(firsts[at]) + g.shape[-2])

@@ -177,10 +177,11 @@ class Batch:
             if given.ndim != 2 or given.shape != (len(ids), self.n):
                 shaped = must_be("{shape}: sequences of {n} tokens", shape=size((len(ids), self.n)), n=self.n)
                 raise FieldError(name, size(given.shape), shaped)
-        least, most = int(ids.min()), max(int(ids.max()), int(targets.max()))
-        if least < 0 or most >= self.n_tokens:
-            known = must_be("ids of the vocabulary, from 0 to {most}", most=self.n_tokens - 1)
-            raise FieldError("ids", least if least < 0 else most, known)
+            most = int(given.max())
+            strange = most if most >= self.n_tokens else int(ids.min())
+            if not 0 <= strange < self.n_tokens:
+                known = must_be("ids of the vocabulary, from 0 to {most}", most=self.n_tokens - 1)
+                raise FieldError(name, strange, known)
         if int(targets.max()) < 0:
             raise FieldError("targets", Message("none"), must_be("counted at one position at least"))
 
