@@ -17,7 +17,7 @@ NUMBERS = np.concatenate(
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("count", [COMPILED_ERF - 2, COMPILED_ERF])
-def test_the_error_function_of_an_engine_is_the_c_librarys(count: int, dtype: type) -> None:
+def test_the_error_function_of_an_engine_is_that_of_c(count: int, dtype: type) -> None:
     limits = [math.nan, math.inf, -math.inf, 0.0]
     x = np.concatenate([limits, NUMBERS[: count - 4]]).astype(dtype).reshape(2, -1).T
     expected = np.array([math.erf(one) for one in x.ravel().tolist()]).reshape(x.shape).astype(dtype)
