@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.errors import FieldError, Message, must_be, size
+from attnviz.errors import NOTHING, FieldError, must_be, size
 from attnviz.model.binding import bind
 from attnviz.model.sites.sites import sites
 from attnviz.model.spec.experiment import Experiment
@@ -23,7 +23,7 @@ from attnviz.model.weights import Weight, weights_of
 from attnviz.operations.operation import Operation
 from attnviz.training.parameters import EMBEDDING, parameters_of
 from attnviz.training.sites import Gradients, SitePass, SitePlan
-from attnviz.training.trainable import of_length
+from attnviz.training.trainable import with_length
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -72,7 +72,7 @@ class Batch:
     """
 
     def __init__(self, engine: Engine, experiment: Experiment, n: int) -> None:
-        self.engine, self.experiment, self.n = engine, of_length(experiment, n), n
+        self.engine, self.experiment, self.n = engine, with_length(experiment, n), n
         known = self.experiment.vocabulary
         assert known is not None
         self._scale, self.n_tokens = known.embedding_scale, len(known.tokens)
@@ -183,7 +183,7 @@ class Batch:
                 known = must_be("ids of the vocabulary, from 0 to {most}", most=self.n_tokens - 1)
                 raise FieldError(name, strange, known)
         if int(targets.max()) < 0:
-            raise FieldError("targets", Message("none"), must_be("counted at one position at least"))
+            raise FieldError("targets", NOTHING, must_be("counted at one position at least"))
 
 
 class _Bound:

@@ -206,7 +206,7 @@ def test_both_sides_of_tied_matrices_move() -> None:
 REFUSED: dict[str, tuple[Experiment, str]] = {
     "memory": (
         small(memory=MEMORY),
-        "memory must be null: a batch trains on one sequence alone; got 3 memory",
+        "memory must be null: a batch trains on one sequence alone; got length 3",
     ),
     "vocabulary": (
         small(),
@@ -229,7 +229,7 @@ REFUSED: dict[str, tuple[Experiment, str]] = {
         replace(
             STORY, layers=(replace(STORY.layers[0], edits=(Edit("weights", 1, 0.5, head=0, column=0),)),)
         ),
-        "edits must be none: numbers by hand belong to one sequence; got 1 edits.",
+        "edits must be none: numbers by hand belong to one sequence; got length 1.",
     ),
 }
 
@@ -285,7 +285,7 @@ def test_a_sequence_has_two_tokens_at_least(n: Any) -> None:
         (
             np.zeros((2, 5), int),
             np.full((2, 5), -1),
-            "targets must be counted at one position at least; got none.",
+            "targets must be counted at one position at least; got nothing.",
         ),
     ],
 )
