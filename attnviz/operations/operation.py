@@ -9,7 +9,7 @@ Over 500 lines because the base class states all questions that an operation ans
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -582,6 +582,13 @@ class Operation:
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError
+
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> Operation | None:
+        """The same with other numbers of the weights that it holds itself, (rows, columns) by path.
+
+        None if the document has to make it.
+        """
+        return self
 
     def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
         """Floating-point operations of a result of a public shape, from inputs of theirs; 0: not counted."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,6 +129,9 @@ class Plus(Pointwise):
     at: Callable[[Ints, Ints, Ints], Floats]
     parameters: Callable[[Floats, Ints, Ints], dict[str, Floats]]
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> None:
+        """Its numbers are functions of the document."""
+
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores += arrays.asarray(self.at(block.heads, block.q_positions, block.k_positions))
 
@@ -207,6 +210,12 @@ class PlusRow(Pointwise):
     table: tuple[str, int, int] | None = None
 
     goes_on = False
+
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> PlusRow:
+        if self.table is None:
+            return self
+        path, _length, start = self.table
+        return replace(self, at=lambda positions: numbers[path][positions + start])
 
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         return x + arrays.asarray(self.at(positions))

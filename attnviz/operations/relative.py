@@ -12,7 +12,7 @@ position), b their queries (position to content); no u, no c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,6 +92,9 @@ class Relative(Operation):
 
     def _at(self, heads: Ints, queries: Ints, keys: Ints) -> RelativeParts:
         return self.parts(heads, queries[:, None] - keys + self.offset)
+
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> None:
+        """Its tables are functions of the document."""
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         positions = block.q_positions, block.k_positions

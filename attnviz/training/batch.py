@@ -19,6 +19,7 @@ from attnviz.errors import NOTHING, FieldError, must_be, size
 from attnviz.model.binding import bind
 from attnviz.model.sites.sites import sites
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.weights import Weight, weights_of
 from attnviz.operations.operation import Operation
 from attnviz.training.parameters import EMBEDDING, parameters_of
@@ -189,8 +190,7 @@ class Batch:
 class _Bound:
     """The plan of a site with the names of the parameters that its weights are.
 
-    `held` are read by path; `others` are made into functions by the document, so that their operations are
-    bound anew.
+    The pass reads `rows` and `matrices` by path; operations hold the `others` themselves.
     """
 
     def __init__(self, plan: SitePlan, uses: Mapping[str, tuple[str, bool]]) -> None:
@@ -217,12 +217,25 @@ class _Bound:
         )
 
     def _operations(self, engine: Engine, parameters: Parameters) -> Mapping[str, Operation]:
+        operations = self.plan.operands.operations
         if not self.others:
-            return self.plan.operands.operations
+            return operations
+        numbers = {weight.path: engine.to_numpy(parameters[name]) for weight, name in self.others}
+        made, site = dict[str, Operation](), None
+        for stage, operation in operations.items():
+            changed = operation.with_numbers(numbers)
+            if changed is None:
+                site = self._site(numbers) if site is None else site
+                changed = bind(site, stage)
+            made[stage] = changed
+        return made
+
+    def _site(self, numbers: Mapping[str, NDArray[Any]]) -> Site:
+        """The site with these numbers."""
         site = self.plan.site
-        for weight, name in self.others:
-            site = weight.put(site, engine.to_numpy(parameters[name]).astype(np.float64))
-        return {stage: bind(site, stage) for stage in self.plan.operands.operations}
+        for weight, _name in self.others:
+            site = weight.put(site, numbers[weight.path].astype(np.float64))
+        return site
 
 
 def _cross_entropy(engine: Engine, logits: Array, targets: Ints) -> tuple[float, NDArray[Any], Array]:

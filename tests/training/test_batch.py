@@ -75,12 +75,18 @@ def sequences(experiment: Experiment, count: int = 3, n: int = 5) -> np.ndarray:
 @pytest.mark.parametrize("engine", ENGINE_BY_ID)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_batch_is_the_mean_of_single_runs(name: str, engine: str) -> None:
+    """Of other numbers than the document had when the batch was made."""
     experiment = KINDS[name]
     ids = sequences(experiment)
     made = engine_of(engine)
     batch = Batch(made, experiment, ids.shape[1])
-    found = batch.loss_and_gradients(batch.parameters(), ids, next_tokens(ids))
-    singles = [attnviz.backward(with_ids(experiment, one), "loss") for one in ids]
+    parameters = batch.parameters()
+    with made.active():
+        for numbers in parameters.values():
+            numbers *= 0.9
+    found = batch.loss_and_gradients(parameters, ids, next_tokens(ids))
+    documents = [batch.put(with_ids(experiment, one), parameters) for one in ids]
+    singles = [attnviz.backward(one, "loss") for one in documents]
     assert found.loss == pytest.approx(np.mean([one.value for one in singles]), rel=1e-12, nan_ok=True)
     seen = set()
     for index, parameter in enumerate(parameters_of(singles[0].experiment)):
