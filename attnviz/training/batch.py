@@ -23,7 +23,7 @@ from attnviz.model.spec.site import Site
 from attnviz.model.weights import Weight, weights_of
 from attnviz.operations.operation import Operation
 from attnviz.training.parameters import EMBEDDING, parameters_of
-from attnviz.training.sites import Gradients, SitePass, SitePlan
+from attnviz.training.site_pass import Gradients, SitePass, SitePlan
 from attnviz.training.trainable import with_length
 
 Ints = NDArray[np.int64]
