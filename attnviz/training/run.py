@@ -60,7 +60,7 @@ class Measures(NamedTuple):
 
 @dataclass(eq=False)
 class Curves:
-    """What a run has measured, in the order of its steps."""
+    """The measures of a run, in the order of its steps."""
 
     moments: list[Moment] = field(default_factory=list)
     measures: list[Measures] = field(default_factory=list)

@@ -184,7 +184,7 @@ class _Interrupted:
 
 
 class _Progress:
-    """What is printed: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
+    """The output: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
 
     def __init__(self, options: Namespace) -> None:
         self._options, self._begun = options, time.monotonic()

@@ -314,7 +314,7 @@ class StepCard(QWidget):
         return f"{symbol} · {layer_label(experiment, site)}"
 
     def _arithmetic(self, answer: StepAnswer) -> str:
-        """The number by name, and its w − η g written out."""
+        """The number by name, and its w − η g in numbers."""
         step, weight, theme = answer.step, answer.alone.weight, self._theme
         found = next(one for one in answer.parameters if one.name == weight.name)
         at = self._title(f"{found.symbol}[{weight.row}, {weight.column}]", found.site)
