@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
@@ -18,6 +19,7 @@ from attnviz.engines.engine import Engine
 from attnviz.errors import NOTHING, FieldError, must_be, size
 from attnviz.model.binding import bind
 from attnviz.model.sites.sites import sites
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.weights import Weight, weights_of
@@ -92,11 +94,19 @@ class Batch:
             return {name: asarray(self.engine.asarray(one), copy=True) for name, one in made.items()}
 
     def put(self, experiment: Experiment, parameters: Parameters) -> Experiment:
-        """An experiment of the same mechanism with the numbers of `parameters`."""
-        for one in parameters_of(experiment):
-            if one.name in parameters:
-                numbers = self.engine.to_numpy(parameters[one.name]).astype(np.float64)
-                experiment = one.put(experiment, numbers)
+        """An experiment of the same mechanism with the numbers of `parameters`.
+
+        Its vectors follow the embedding where they are rows of it, and stay where they are not.
+        """
+        numbers = {name: self.engine.to_numpy(one).astype(np.float64) for name, one in parameters.items()}
+        standing = parameters_of(experiment)
+        if all(one.name != EMBEDDING for one in standing):
+            assert experiment.vocabulary is not None
+            known = replace(experiment.vocabulary, embedding=Matrix(numbers[EMBEDDING]))
+            experiment = replace(experiment, vocabulary=known)
+        for one in standing:
+            if one.name in numbers:
+                experiment = one.put(experiment, numbers[one.name])
         return experiment
 
     def loss_and_gradients(

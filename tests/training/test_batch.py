@@ -195,6 +195,18 @@ def test_numbers_return_to_a_document_of_another_text() -> None:
     assert EMBEDDING in parameters
 
 
+def test_an_embedding_returns_to_a_document_with_other_vectors() -> None:
+    """Its vectors are drawn, its logits have a matrix of their own."""
+    given = KINDS["two layers, pre"]
+    assert EMBEDDING not in {one.name for one in parameters_of(given)}
+    batch = Batch(engine_of("numpy"), given, 5)
+    parameters = batch.parameters()
+    parameters[EMBEDDING] += 1
+    after = batch.put(given, parameters)
+    assert after.vectors == given.vectors and after.vocabulary is not None
+    np.testing.assert_allclose(after.vocabulary.embedding.array, parameters[EMBEDDING], rtol=1e-12)
+
+
 def test_both_sides_of_tied_matrices_move() -> None:
     """Parameters that the caller changes in place are those of the next pass."""
     batch, ids = Batch(engine_of("numpy"), KINDS["tied"], 5), sequences(KINDS["tied"])
