@@ -24,6 +24,7 @@ from attnviz.cli.commands import (
     step,
     survey,
     table,
+    train,
 )
 
 COMMANDS: tuple[Command, ...] = (
@@ -44,6 +45,7 @@ COMMANDS: tuple[Command, ...] = (
     patch.COMMAND,
     circuits.COMMAND,
     step.COMMAND,
+    train.COMMAND,
     survey.COMMAND,
     lesson.COMMAND,
     claims.COMMAND,

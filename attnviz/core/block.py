@@ -29,8 +29,7 @@ def layer_norm(xp: Any, x: Array, eps: float) -> Array:
     The variance is the mean of (x - mean)², divided by d and not by d - 1. Ba et al. 2016.
     """
     wide = at_least_single(xp, x)
-    centred = wide - xp.mean(wide, axis=-1, keepdims=True)
-    return rounded(xp, _by_root_mean_square(xp, centred, eps), x)
+    return rounded(xp, _by_root_mean_square(xp, wide - _mean(wide), eps), x)
 
 
 def rms_norm(xp: Any, x: Array, eps: float) -> Array:
@@ -43,39 +42,60 @@ def length_norm(xp: Any, x: Array, eps: float) -> Array:
     Normalization".
     """
     wide = at_least_single(xp, x)
-    length = xp.sqrt(xp.sum(wide * wide, axis=-1, keepdims=True) + eps)
-    return rounded(xp, wide / length, x)
+    return rounded(xp, wide / xp.sqrt(_along(xp, wide, wide) + eps), x)
 
 
-def pull_layer_norm(xp: Any, x: Array, g: Array, eps: float) -> Array:
-    """The gradient by x (..., d), from that by `layer_norm(x)`: (g − mean g − n · mean(g n)) / σ.
+def pull_layer_norm(xp: Any, x: Array, g: Array, eps: float) -> tuple[Array, Array]:
+    """The gradient by x (..., d), from that by n = `layer_norm(x)`, and n itself.
 
-    n are the normalised numbers, σ = √(variance + eps).
+    (g − mean g − n · mean(g n)) / σ with σ = √(variance + eps).
     """
-    centred = x - xp.mean(x, axis=-1, keepdims=True)
-    deviation = xp.sqrt(xp.mean(centred * centred, axis=-1, keepdims=True) + eps)
+    d = float(x.shape[-1])
+    centred = x - _mean(x)
+    deviation = xp.sqrt(_along(xp, centred, centred) / d + eps)
     n = centred / deviation
-    along = xp.mean(g * n, axis=-1, keepdims=True)
-    return (g - xp.mean(g, axis=-1, keepdims=True) - n * along) / deviation
+    by_x = g - _mean(g)
+    by_x -= n * (_along(xp, g, n) / d)
+    by_x /= deviation
+    return by_x, n
 
 
-def pull_rms_norm(xp: Any, x: Array, g: Array, eps: float) -> Array:
-    """The gradient by x (..., d), from that by `rms_norm(x)`: (g − n · mean(g n)) / √(mean x² + eps)."""
-    root = xp.sqrt(xp.mean(x * x, axis=-1, keepdims=True) + eps)
-    n = x / root
-    return (g - n * xp.mean(g * n, axis=-1, keepdims=True)) / root
+def pull_rms_norm(xp: Any, x: Array, g: Array, eps: float) -> tuple[Array, Array]:
+    """The gradient by x (..., d), from that by n = `rms_norm(x)`, and n.
+
+    (g − n · mean(g n)) / √(mean x² + eps).
+    """
+    d = float(x.shape[-1])
+    root = xp.sqrt(_along(xp, x, x) / d + eps)
+    return _pulled(xp, x / root, g, root, d)
 
 
-def pull_length(xp: Any, x: Array, g: Array, eps: float) -> Array:
-    """The gradient by x (..., d), from that by n = x / √(Σ x² + eps): (g − n Σ g n) / √(Σ x² + eps)."""
-    length = xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True) + eps)
-    n = x / length
-    return (g - n * xp.sum(g * n, axis=-1, keepdims=True)) / length
+def pull_length(xp: Any, x: Array, g: Array, eps: float) -> tuple[Array, Array]:
+    """The gradient by x (..., d), from that by n = `length_norm(x)`, and n: (g − n Σ g n) / √(Σ x² + eps)."""
+    length = xp.sqrt(_along(xp, x, x) + eps)
+    return _pulled(xp, x / length, g, length, 1.0)
+
+
+def _pulled(xp: Any, n: Array, g: Array, root: Array, d: float) -> tuple[Array, Array]:
+    """(g − n Σ g n / d) / root, and n."""
+    by_x = n * (_along(xp, g, n) / -d)
+    by_x += g
+    by_x /= root
+    return by_x, n
+
+
+def _along(xp: Any, x: Array, y: Array) -> Array:
+    """Σ x y over the last axis, which stays."""
+    return xp.vecdot(x, y)[..., None]
 
 
 def _by_root_mean_square(xp: Any, x: Array, eps: float) -> Array:
+    return x / xp.sqrt(_along(xp, x, x) / float(x.shape[-1]) + eps)
+
+
+def _mean(x: Array) -> Array:
     # A sum and a division equal NumPy's mean in half the time, and the array's own sum is reached soonest.
-    return x / xp.sqrt((x * x).sum(-1)[..., None] / float(x.shape[-1]) + eps)
+    return x.sum(-1)[..., None] / float(x.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -103,7 +123,7 @@ class Activation:
 
 
 def _relu(xp: Any, z: Array, special: Special) -> Array:
-    return xp.where(z < 0, xp.zeros_like(z), z)  # NaN stays NaN
+    return special.at_least(z, 0.0)  # NaN stays NaN
 
 
 def _gelu(xp: Any, z: Array, special: Special) -> Array:
@@ -148,7 +168,7 @@ def _d_relu_squared(xp: Any, z: Array, special: Special) -> Array:
 
 
 def _d_relu(xp: Any, z: Array, special: Special) -> Array:
-    return xp.where(z > 0, xp.ones_like(z), xp.zeros_like(z))
+    return xp.asarray(z > 0, dtype=z.dtype)
 
 
 def _d_gelu(xp: Any, z: Array, special: Special) -> Array:

@@ -46,3 +46,8 @@ def join_heads(xp: Any, y_grqd: Array) -> Array:
     *leading, n_groups, group_size, n_queries, d_head = y_grqd.shape
     y_hqd = y_grqd.reshape(*leading, n_groups * group_size, n_queries, d_head)
     return y_hqd.swapaxes(-3, -2).reshape(*leading, n_queries, n_groups * group_size * d_head)
+
+
+def over_rows(xp: Any, x: Array) -> Array:
+    """The sum (feature,) of all rows of (..., feature)."""
+    return xp.sum(x.reshape(-1, x.shape[-1]), axis=0)

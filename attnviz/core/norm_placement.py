@@ -43,7 +43,7 @@ def weight_gradients(n: int, width: int, n_layers: int, is_pre: bool, seeds: Seq
         kept.append(_Layer.of(x, value, first, second, is_pre))
         x = kept[-1].result
     if is_pre:
-        gradient = pull_layer_norm(np, x, gradient, EPS)
+        gradient = pull_layer_norm(np, x, gradient, EPS)[0]
     norms = []
     for layer in reversed(kept):
         gradient, by_second = layer.pull(gradient, is_pre)
@@ -74,13 +74,13 @@ class _Layer(NamedTuple):
 
     def pull(self, g: Floats, is_pre: bool) -> tuple[Floats, Floats]:
         """From the gradient by the result to that by the input, and that by W_2."""
-        g = g if is_pre else pull_layer_norm(np, self.second_sum, g, EPS)
+        g = g if is_pre else pull_layer_norm(np, self.second_sum, g, EPS)[0]
         by_second = self.hidden.mT @ g
         through = (g @ self.second.mT * (self.hidden > 0)) @ self.first.mT
-        g = g + (pull_layer_norm(np, self.first_sum, through, EPS) if is_pre else through)
-        g = g if is_pre else pull_layer_norm(np, self.first_sum, g, EPS)
+        g = g + (pull_layer_norm(np, self.first_sum, through, EPS)[0] if is_pre else through)
+        g = g if is_pre else pull_layer_norm(np, self.first_sum, g, EPS)[0]
         through = _mean(g) @ self.value.mT
-        return g + (pull_layer_norm(np, self.x, through, EPS) if is_pre else through), by_second
+        return g + (pull_layer_norm(np, self.x, through, EPS)[0] if is_pre else through), by_second
 
 
 def _norm(x: Floats) -> Floats:

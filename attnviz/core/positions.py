@@ -162,7 +162,8 @@ def rotate(xp: Any, x: Array, turned_by: tuple[Array, Array], pairing: str, star
     else:
         half = n_rotated // 2
         other = xp.concat((part[..., half:], part[..., :half]), axis=-1)
-    turned = part * cos + other * sin
+    turned = part * cos
+    turned += other * sin
     if whole:
         return turned
     before, after = x[..., :start], x[..., start + n_rotated :]

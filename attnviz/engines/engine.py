@@ -155,6 +155,9 @@ class Engine(Protocol):
     def multiply_(self, array: Array, factors: NDArray[Any]) -> None:
         """array *= factors, in place; `factors` broadcasts against it."""
 
+    def add_rows_(self, array: Array, rows: NDArray[np.int64], numbers: Array) -> None:
+        """array[rows] += numbers, in place; a row may occur several times."""
+
     def for_each(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Call `function` on every item, in any order, perhaps at once."""
 

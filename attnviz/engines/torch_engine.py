@@ -205,6 +205,9 @@ class TorchEngine:
     def multiply_(self, array: Any, factors: NDArray[Any]) -> None:
         array.mul_(self.asarray(factors))
 
+    def add_rows_(self, array: Any, rows: NDArray[np.int64], numbers: Any) -> None:
+        array.index_add_(0, self._torch.as_tensor(rows, device=self.device), numbers)
+
     def for_each(self, function: Callable[[Any], None], items: Iterable[Any]) -> None:
         if self.device != "cpu":
             one_by_one(function, items)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.dims import Array, side_by_side
+from attnviz.core.dims import Array, over_rows, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.operation import (
     At,
@@ -89,7 +89,7 @@ class Linear(Operation):
             g = g[..., : self.width]
         g = side_by_side(xp, g, len(self.heads)) if self.heads else g
         if self.bias is not None:
-            pulled.add_parameter(self.bias.path, xp.sum(g, axis=tuple(range(g.ndim - 1))))
+            pulled.add_parameter(self.bias.path, over_rows(xp, g))
         pulled.add(pulled.product(self.path, pulled.input(), g))
 
     def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from attnviz.core.dims import Array
+from attnviz.core.dims import Array, over_rows
 from attnviz.i18n import N_, _
 from attnviz.operations.operation import (
     At,
@@ -94,7 +94,7 @@ class Logits(Operation):
             g = g * (1 - share * share)
         g = g * self.scale
         if self.bias is not None:
-            pulled.add_parameter(self.bias.path, arrays.xp.sum(g, axis=tuple(range(g.ndim - 1))))
+            pulled.add_parameter(self.bias.path, over_rows(arrays.xp, g))
         if self.tokens is None:
             pulled.add(pulled.product(self.path, x, g))
             return

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from attnviz.core.block import layer_norm, length_norm, pull_layer_norm, pull_length, pull_rms_norm, rms_norm
-from attnviz.core.dims import Array, head_axes, in_heads, side_by_side
+from attnviz.core.dims import Array, head_axes, in_heads, over_rows, side_by_side
 from attnviz.i18n import N_, _
 from attnviz.operations.difference import halves, rejoined
 from attnviz.operations.operation import (
@@ -37,7 +37,7 @@ class NormKind:
 
     `formula` is written for x, `spread` is the term under its root. `centred`: the mean is subtracted first;
     `divided`: the sum of squares is divided by the number of features. `function(xp, x, eps)` normalises x
-    (..., d) without gains, `pull(xp, x, g, eps)` is its vector–Jacobian product.
+    (..., d) without gains, `pull(xp, x, g, eps)` is its vector–Jacobian product, and its result again.
     """
 
     id: str
@@ -46,7 +46,7 @@ class NormKind:
     formula: str
     spread: str
     function: Callable[[Any, Array, float], Array]
-    pull: Callable[[Any, Array, Array, float], Array]
+    pull: Callable[[Any, Array, Array, float], tuple[Array, Array]]
     centred: bool = False
     divided: bool = True
     flops: int = 3
@@ -198,14 +198,14 @@ class Norm(Operation):
         xp, shape = arrays.xp, tuple(x.shape)
         x, g = self._joined(arrays, x), self._joined(arrays, g)
         g = g if self.factor == 1.0 else self.factor * g
-        rows = tuple(range(len(g.shape) - 1))
         if self.bias is not None:
-            pulled.add_parameter(self.bias.path, xp.sum(g, axis=rows))
+            pulled.add_parameter(self.bias.path, over_rows(xp, g))
+        by_plain = g if self.gain is None else g * pulled.row(self.gain.path)
+        by_x, plain = self.kind.pull(xp, x, by_plain, self.eps)
         if self.gain is not None:
-            plain = self.kind.function(xp, x, self.eps)
-            pulled.add_parameter(self.gain.path, xp.sum(g * plain, axis=rows))
-            g = g * pulled.row(self.gain.path)
-        pulled.add(self._apart(arrays, self.kind.pull(xp, x, g, self.eps), shape))
+            plain *= g
+            pulled.add_parameter(self.gain.path, over_rows(xp, plain))
+        pulled.add(self._apart(arrays, by_x, shape))
 
     # --- cells -------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Over 500 lines because the rules share what masks, sinks and added numbers do to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -162,6 +162,12 @@ class Normaliser(Operation):
         """True if a row whose cells are all hidden has no weights of its own."""
         return not (self.late or self.lowers)
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> Normaliser | None:
+        """Added numbers are functions of the document."""
+        if self.added is not None:
+            return None
+        return self if self.sinks is None else replace(self, sinks=numbers["sinks"][0])
+
     # --- the array -------------------------------------------------------------------------------------
 
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
@@ -222,13 +228,13 @@ class Normaliser(Operation):
             if clears and seen.blocked is not None:
                 arrays.fill_(gradient[..., seen.touched], seen.blocked, 0.0)
 
-        by_scores = pulled.in_tiles(p, g, pull_)
-        if cut is not None:
-            by_scores = xp.where(cut, 0.0, by_scores)
         if self.sinks is not None:
             rest, along = 1 - xp.sum(p, axis=-1), xp.vecdot(p, g if self.late else g.part())
             of_heads = xp.reshape(-xp.sum(rest * along, axis=-1), (-1, len(self.sinks)))
             pulled.add_parameter("sinks", xp.sum(of_heads, axis=0))
+        by_scores = pulled.in_tiles(p, g, pull_)  # perhaps in the place of g
+        if cut is not None:
+            by_scores = xp.where(cut, 0.0, by_scores)
         pulled.add(by_scores)
 
     def _before_clearing(self, pulled: Pulled, cut: Array | None) -> Array:

@@ -30,17 +30,24 @@ VECTORS: dict[Sequence, str] = {"tokens": "vectors", "memory": "memory.vectors"}
 """The names of the vectors of both sequences, as gradients have them."""
 
 
+Use = tuple[str, bool]
+"""A gradient by its name, and whether it is transposed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Parameter:
     """One parameter: its name as gradients have it, its symbol in formulas, and its site; none of vectors.
 
     `numbers()` are (rows, columns) in float64. `gradient(gradient)` has their shape, None where the target
-    does not depend on them. `put(experiment, numbers)` returns the experiment with others.
+    does not depend on them. `put(experiment, numbers)` returns the experiment with others. `uses` are the
+    gradients whose sum that is, by name, each with whether it is transposed; rows that are looked up in an
+    embedding come on top.
     """
 
     name: str
     symbol: str
     site: str
+    uses: tuple[Use, ...]
     numbers: Callable[[], Array]
     gradient: Callable[[Gradient], Array | None]
     put: Callable[[Experiment, Array], Experiment]
@@ -104,6 +111,7 @@ def _vectors(experiment: Experiment, sequence: Sequence) -> Parameter:
         name,
         "X" if sequence == "tokens" else "M",
         "",
+        ((name, False),),
         lambda: vectors_array(vectors_of(experiment, sequence)),
         lambda gradient: _of(gradient, name),
         put_vectors,
@@ -115,6 +123,7 @@ def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str
     vocabulary = experiment.vocabulary
     assert vocabulary is not None
     rows = {known: _rows(experiment, vocabulary, known) for known in looked_up}
+    uses = tuple((f"{site}.{UNEMBEDDING}", True) for site in tied)
 
     def gradient_of(gradient: Gradient) -> Array | None:
         total, is_read = np.zeros(vocabulary.embedding.shape), False
@@ -123,11 +132,9 @@ def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str
             if by_vectors is not None:
                 np.add.at(total, ids, by_vectors * vocabulary.embedding_scale)
                 is_read = True
-        for site in tied:
-            by_logits = _of(gradient, f"{site}.{UNEMBEDDING}")
-            if by_logits is not None:
-                total += by_logits.T
-                is_read = True
+        for by_logits in _summands(gradient, uses):
+            total += by_logits
+            is_read = True
         return total if is_read else None
 
     def put_embedding(given: Experiment, numbers: Array) -> Experiment:
@@ -138,7 +145,7 @@ def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str
         return given
 
     numbers = partial(in_float64, vocabulary.embedding.array)
-    return Parameter(EMBEDDING, "E", "", numbers, gradient_of, put_embedding)
+    return Parameter(EMBEDDING, "E", "", uses, numbers, gradient_of, put_embedding)
 
 
 def _rows(experiment: Experiment, vocabulary: Vocabulary, sequence: Sequence) -> list[int]:
@@ -148,14 +155,11 @@ def _rows(experiment: Experiment, vocabulary: Vocabulary, sequence: Sequence) ->
 
 def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> Parameter:
     """A weight of a site, with those that have its numbers."""
+    turned = {weight.path: False} | {other.path: other.follows(site)[1] for other in followers}
+    uses = tuple((f"{name}.{path}", is_turned) for path, is_turned in turned.items())
 
     def gradient_of(gradient: Gradient) -> Array | None:
-        found = [_of(gradient, f"{name}.{weight.path}")]
-        for other in followers:
-            by_other = _of(gradient, f"{name}.{other.path}")
-            is_turned = other.follows(site)[1]
-            found.append(by_other.T if by_other is not None and is_turned else by_other)
-        there = [one.reshape(weight.shape(site)) for one in found if one is not None]
+        there = [one.reshape(weight.shape(site)) for one in _summands(gradient, uses)]
         return sum(there[1:], there[0]) if there else None
 
     def put_weight(given: Experiment, numbers: Array) -> Experiment:
@@ -164,7 +168,13 @@ def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> P
     def numbers() -> Array:
         return weight.array(site).astype(np.float64)
 
-    return Parameter(f"{name}.{weight.path}", weight.symbol, name, numbers, gradient_of, put_weight)
+    return Parameter(f"{name}.{weight.path}", weight.symbol, name, uses, numbers, gradient_of, put_weight)
+
+
+def _summands(gradient: Gradient, uses: tuple[Use, ...]) -> list[Array]:
+    """The gradients by all uses on which the target depends."""
+    found = ((_of(gradient, name), is_turned) for name, is_turned in uses)
+    return [one.T if is_turned else one for one, is_turned in found if one is not None]
 
 
 def _of(gradient: Gradient, name: str) -> Array | None:

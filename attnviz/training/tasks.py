@@ -1,37 +1,39 @@
 """`TASKS`: what a model learns, made by the program: texts whose answers are known exactly.
 
-A batch has the ids of tokens and of those that follow them; only the positions that a task asks about count.
+Texts are drawn with their targets, the tokens that follow; only the positions that a task asks about count.
 Training and held-out texts never share a list, a pair or a line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.errors import FieldError, must_be, whole_number
+from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
+from attnviz.training.batch import NOT_COUNTED
 
 Ids = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 HELD_OUT = 8
-"""One text of so many is held out, where a task makes its texts."""
+"""One text in eight is held out, where a task makes its texts."""
 MOST_TRIES = 200
 """Draws until a text of the wanted side is found: one of eight is missed so often once in 10¹¹ texts."""
 
 
-class Batch(NamedTuple):
-    """Texts of n tokens: `ids` and those of the next tokens, `targets` (text, n), and which are `asked`."""
+class Texts(NamedTuple):
+    """Texts of n tokens: `ids` (text, n), and those of the next tokens, `targets`; `NOT_COUNTED` where the
+    task does not ask.
+    """
 
     ids: Ids
     targets: Ids
-    asked: Bools
 
 
 class Sampler(Protocol):
@@ -41,13 +43,13 @@ class Sampler(Protocol):
     def n_tokens(self) -> int: ...
     @property
     def n_words(self) -> int: ...
-    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+    def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """`count` texts drawn from one side of the split."""
 
 
-def _shifted(texts: Ids, asked: Bools) -> Batch:
-    """Texts (text, n + 1) as a batch; `asked` (text, n) are the positions whose next token counts."""
-    return Batch(texts[:, :-1], texts[:, 1:], asked)
+def _shifted(texts: Ids, asked: Bools) -> Texts:
+    """The first n of n + 1 tokens, and their targets; `asked` (text, n) are the positions that count."""
+    return Texts(texts[:, :-1], np.where(asked, texts[:, 1:], NOT_COUNTED))
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Copy:
         _check("longest", self.longest, self.shortest, self.n_words)
         _check("tokens", self.n_tokens, self.longest + 2)
 
-    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+    def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """See `Sampler`."""
         lengths = rng.integers(self.shortest, self.longest + 1, count)
         lists = np.argsort(rng.random((count, self.n_words)), axis=1)
@@ -102,7 +104,7 @@ class Lookup:
         """The pairs, and the key that is looked up."""
         return 2 * self.pairs + 1
 
-    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+    def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """See `Sampler`."""
         half = self.n_words // 2
         keys = np.zeros((count, self.pairs), np.int64)
@@ -151,7 +153,7 @@ class Addition:
         half = len(pairs) // 2
         return pairs[order[:half]], pairs[order[half:]]
 
-    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+    def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """See `Sampler`."""
         side = self.pairs[is_held_out]
         pairs = rng.permuted(side[rng.integers(0, len(side), count)], axis=1)
@@ -191,7 +193,7 @@ class Lines:
             sides[number % HELD_OUT == HELD_OUT - 1].extend(line)
         return np.array(sides[0], np.int64), np.array(sides[1], np.int64)
 
-    def batch(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Batch:
+    def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """See `Sampler`."""
         side = self.sides[is_held_out]
         starts = rng.integers(0, len(side) - self.n_tokens, count)
@@ -253,3 +255,15 @@ TASKS: tuple[Task, ...] = (
     Task("lines", N_("Your lines"), N_("Lines of your own text: which token comes next?"), Lines, 0.9),
 )
 TASK_BY_ID = {task.id: task for task in TASKS}
+
+
+def made_task(id_: str, **sizes: int) -> Sampler:
+    """A task that the program makes, with its sizes. Raises `FieldError` for another name or size."""
+    made = {id_: task for id_, task in TASK_BY_ID.items() if task.make is not Lines}
+    if id_ not in made:
+        raise FieldError("task", id_, among(made))
+    names = [field.name for field in fields(made[id_].make) if field.init]  # type: ignore[arg-type]
+    strange = next((name for name in sizes if name not in names), None)
+    if strange is not None:
+        raise FieldError("sizes", strange, among(names))
+    return made[id_].make(**sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnviz.training.tasks import TASK_BY_ID, TASKS, Addition, Batch, Copy, Lines, Lookup, Sampler
+from attnviz.training.tasks import TASK_BY_ID, TASKS, Addition, Copy, Lines, Lookup, Sampler, Texts
 
 TEXT = tuple(tuple((7 * line + at) % 11 for at in range(20)) for line in range(40))
 SAMPLERS: dict[str, Sampler] = {
@@ -16,8 +16,13 @@ SAMPLERS: dict[str, Sampler] = {
 }
 
 
-def drawn(sampler: Sampler, count: int = 200, seed: int = 0, *, is_held_out: bool = False) -> Batch:
-    return sampler.batch(np.random.default_rng(seed), count, is_held_out=is_held_out)
+def drawn(sampler: Sampler, count: int = 200, seed: int = 0, *, is_held_out: bool = False) -> Texts:
+    return sampler.texts(np.random.default_rng(seed), count, is_held_out=is_held_out)
+
+
+def asked(texts: Texts) -> np.ndarray:
+    """The positions that count."""
+    return texts.targets >= 0
 
 
 def test_each_task_has_a_sampler_here() -> None:
@@ -29,9 +34,10 @@ def test_each_task_has_a_sampler_here() -> None:
 def test_a_batch_has_texts_and_the_tokens_that_follow(name: str, is_held_out: bool) -> None:
     sampler = SAMPLERS[name]
     batch = drawn(sampler, 50, is_held_out=is_held_out)
-    assert batch.ids.shape == batch.targets.shape == batch.asked.shape == (50, sampler.n_tokens)
-    np.testing.assert_array_equal(batch.ids[:, 1:], batch.targets[:, :-1])
-    assert batch.asked.any(axis=1).all()
+    assert batch.ids.shape == batch.targets.shape == (50, sampler.n_tokens)
+    is_followed = asked(batch)[:, :-1]
+    np.testing.assert_array_equal(batch.ids[:, 1:][is_followed], batch.targets[:, :-1][is_followed])
+    assert asked(batch).any(axis=1).all()
     assert 0 <= batch.ids.min() and max(batch.ids.max(), batch.targets.max()) < sampler.n_words
 
 
@@ -43,31 +49,31 @@ def test_equal_seeds_draw_equal_texts(name: str) -> None:
 
 
 def follower(ids: list[int]) -> int:
-    """What followed the last token when it was said before."""
+    """The token that followed the last one when it was said before."""
     *earlier, last = ids
     return ids[earlier.index(last) + 1]
 
 
 def test_the_answer_of_a_copy_is_what_followed_before() -> None:
     batch = drawn(Copy())
-    for text, targets, asked in zip(batch.ids.tolist(), batch.targets.tolist(), batch.asked, strict=True):
+    for text, targets, is_asked in zip(batch.ids.tolist(), batch.targets.tolist(), asked(batch), strict=True):
         period = next(k for k in range(1, 32) if text[k] == text[0])
         assert 5 <= period <= 16 and len(set(text[:period])) == period
-        assert asked.tolist() == [at >= period for at in range(32)]
-        for at in np.flatnonzero(asked).tolist():
+        assert is_asked.tolist() == [at >= period for at in range(32)]
+        for at in np.flatnonzero(is_asked).tolist():
             assert targets[at] == follower(text[: at + 1])
 
 
 def test_every_length_of_list_is_drawn() -> None:
     batch = drawn(Copy(), 400)
-    assert {int(row.argmax()) for row in batch.asked} == set(range(5, 17))
+    assert {int(row.argmax()) for row in asked(batch)} == set(range(5, 17))
 
 
 def test_the_answer_of_a_lookup_is_the_value_of_its_key() -> None:
     batch = drawn(Lookup(pairs=5, n_words=20))
-    for text, targets, asked in zip(batch.ids.tolist(), batch.targets.tolist(), batch.asked, strict=True):
+    for text, targets, is_asked in zip(batch.ids.tolist(), batch.targets.tolist(), asked(batch), strict=True):
         known = dict(zip(text[:10:2], text[1:10:2], strict=True))
-        assert len(known) == 5 and asked.tolist() == [False] * 10 + [True]
+        assert len(known) == 5 and is_asked.tolist() == [False] * 10 + [True]
         assert targets[-1] == known[text[-1]]
         assert max(known) < 10 <= min(known.values())
 
@@ -79,7 +85,7 @@ def test_sums_are_asked_modulo_and_half_of_the_pairs_is_held_out() -> None:
         batch = drawn(sampler, 3000, is_held_out=is_held_out)
         first, second, sign = batch.ids.T
         np.testing.assert_array_equal(batch.targets[:, -1], (first + second) % 7)
-        assert (sign == 7).all() and batch.asked.sum() == 3000
+        assert (sign == 7).all() and asked(batch).sum() == 3000
         ordered = set(zip(first.tolist(), second.tolist(), strict=True))
         assert ordered == {(b, a) for a, b in ordered}  # both orders
         sides.append({tuple(sorted(pair)) for pair in ordered})

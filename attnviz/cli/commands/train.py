@@ -1,0 +1,263 @@
+"""`attnviz train`: train a document on a task; its curves as a table or JSON, and the trained document."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from dataclasses import MISSING, fields
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from attnviz.cli.command import Command, Condition, Named
+from attnviz.cli.options import Count, add_document, document, notice, number_option, print_table, written
+from attnviz.core.text import in_json, number
+from attnviz.errors import FieldError, InputError, Message, about, among, message_of, must_be, verbatim
+from attnviz.i18n import N_, _
+from attnviz.model.io.regular_file import read_text
+
+if TYPE_CHECKING:
+    from attnviz.model.spec.experiment import Experiment
+    from attnviz.training.run import Measures, Run, Training
+    from attnviz.training.tasks import Sampler
+
+TRAIN_FORMAT = N_(
+    "With --json: one object a line for each measured state, with step, loss (the mean over held-out texts), "
+    "accuracy (the share of right answers in them), trained_accuracy, and scores, a list of score, site, "
+    "head and value. Ctrl+C ends the run after its step, and what there is is saved."
+)
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    from attnviz.training.optimiser import OPTIMISERS, SCHEDULES, Settings
+    from attnviz.training.tasks import TASKS
+
+    add_document(command)
+    tasks = [task.id for task in TASKS]
+    command.add_argument("--task", choices=tasks, default=tasks[0], help=_("the task (default: copy)"))
+    command.add_argument(
+        "--sizes",
+        default="",
+        metavar="NAME=N,…",
+        help=_("sizes of the task, such as n_words=16,longest=12 or modulus=59"),
+    )
+    command.add_argument("--lines", metavar="FILE", help=_("with --task lines: the text"))
+    command.add_argument(
+        "--new-words", action="store_true", help=_("give the document a vocabulary for the task first")
+    )
+    command.add_argument("--steps", action=Count, default=2000, metavar="N", help=_("the number of steps"))
+    command.add_argument("--batch", action=Count, default=16, metavar="N", help=_("the texts of a step"))
+    usual = Settings()
+    command.add_argument(
+        "--rate", type=number_option, default=usual.rate, metavar="η", help=_("the learning rate")
+    )
+    kinds = [row.id for row in OPTIMISERS]
+    command.add_argument("--optimiser", choices=kinds, default=usual.optimiser, help=_("the optimiser"))
+    command.add_argument(
+        "--decay", type=number_option, default=usual.decay, metavar="λ", help=_("the weight decay")
+    )
+    command.add_argument(
+        "--clip",
+        type=number_option,
+        default=usual.clip,
+        metavar="N",
+        help=_("the largest norm of a gradient"),
+    )
+    command.add_argument(
+        "--warmup", action=Count, least=0, default=0, metavar="N", help=_("the steps in which the rate rises")
+    )
+    schedules = [row.id for row in SCHEDULES]
+    command.add_argument(
+        "--schedule", choices=schedules, default=usual.schedule, help=_("the rate after them")
+    )
+    command.add_argument(
+        "--seed", action=Count, least=0, default=0, metavar="N", help=_("the seed of the texts")
+    )
+    command.add_argument(
+        "--until", type=number_option, metavar="SHARE", help=_("end above this held-out accuracy")
+    )
+    command.add_argument("--json", action="store_true", help=_("print JSON lines instead of a table"))
+    command.add_argument(
+        "-o", "--output", metavar="FILE", help=_("the trained document, .safetensors or .json")
+    )
+
+
+def run(options: Namespace) -> int:
+    """Train, print the curves, and save the document."""
+    from attnviz.model.io.files import save
+    from attnviz.training.optimiser import Settings
+    from attnviz.training.run import Course, train
+
+    known = document(options)
+    experiment, sampler = prepared(known.experiment, options)
+    settings = Settings(
+        options.rate,
+        options.optimiser,
+        decay=options.decay,
+        clip=options.clip,
+        warmup=options.warmup,
+        schedule=options.schedule,
+        steps=options.steps,
+    )
+    progress = _Progress(options)
+    with _Interrupted() as interrupted:
+
+        def is_over(training: Training) -> bool:
+            measures = training.curves.measures
+            is_solved = options.until is not None and measures and measures[-1].accuracy > options.until
+            return interrupted.is_set or bool(is_solved)
+
+        course = Course(options.batch, options.seed)
+        where = options.engine, options.device
+        done = train(experiment, sampler, course, settings, *where, progress.told, is_over=is_over)
+    progress.end(done)
+    if interrupted.is_set:
+        notice(Message("stopped after {n} steps", n=done.training.step))
+    if options.output is not None:
+        written(options.output, lambda: save(replace(known, experiment=done.experiment), options.output))
+    return 0
+
+
+def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sampler]:
+    """The experiment with the words of the task, and the task with its sizes."""
+    from attnviz.training.tasks import TASK_BY_ID
+    from attnviz.training.words import characters_of, ids_of_words, lines_of, with_words, words_for
+
+    task = TASK_BY_ID[options.task]
+    sizes = _sizes(options.sizes, task.make)
+    if options.task == "lines":
+        text = _text(options.lines)
+        if options.new_words:
+            experiment = with_words(experiment, characters_of(text), options.seed)
+        lines = lines_of(experiment, text)
+        return experiment, task.make(lines, len(ids_of_words(experiment)), **sizes)
+    sampler = task.make(**sizes)
+    if options.new_words:
+        experiment = with_words(experiment, words_for(sampler.n_words), options.seed)
+    return experiment, sampler
+
+
+def _text(path: str) -> str:
+    """The text of a file; its errors name it."""
+    from attnviz.training.words import MOST_BYTES
+
+    try:
+        return read_text(path, MOST_BYTES)
+    except (OSError, InputError) as error:
+        raise Named(about(verbatim(path), message_of(error))) from None
+
+
+def _sizes(text: str, make: Any) -> dict[str, object]:
+    """`n_words=16,longest=12` as numbers by name. Raises `FieldError` for another name or no number."""
+    names = [field.name for field in fields(make) if field.type == "int" and field.default is not MISSING]
+    found: dict[str, object] = {}
+    for part in filter(None, text.split(",")):
+        name, _sign, value = part.partition("=")
+        if name.strip() not in names:
+            raise FieldError("--sizes", name.strip(), among(names))
+        if not value.strip().isdigit():
+            raise FieldError(f"--sizes {name.strip()}", value.strip(), must_be("a whole number"))
+        found[name.strip()] = int(value)
+    return found
+
+
+class _Interrupted:
+    """Ctrl+C while it is entered: `is_set`, and the step under way ends."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def __enter__(self) -> _Interrupted:
+        self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        self.is_set = True
+
+
+class _Progress:
+    """The output: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._options, self._begun = options, time.monotonic()
+
+    def told(self, training: Training) -> None:
+        """Print the last measures."""
+        measures, steps = training.curves.measures[-1], self._options.steps
+        if self._options.json:
+            print(in_json(json.dumps(_record(measures))), flush=True)
+        elif sys.stderr.isatty():
+            seconds = time.monotonic() - self._begun
+            speed = training.step / seconds if seconds else 0.0
+            left = (steps - training.step) / speed if speed else 0.0
+            line = _("step {step} of {steps}: loss {loss}, {speed} steps/s, {left} s left").format(
+                step=training.step,
+                steps=steps,
+                loss=number(measures.loss),
+                speed=number(speed, 1),
+                left=number(left, 0),
+            )
+            print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+
+    def end(self, run: Run) -> None:
+        """Print the table of the measured states, twelve at most."""
+        if self._options.json:
+            return
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+        measures = run.curves.measures
+        every = max(1, -(-len(measures) // MOST_ROWS))
+        shown = [one for index, one in enumerate(measures) if index % every == 0 or one is measures[-1]]
+        rows: list[tuple[str, ...]] = [
+            (_("step"), _("loss"), _("accuracy"), _("induction"), _("previous token"))
+        ]
+        for one in shown:
+            best = (_best(one, score) for score in ("induction", "previous"))
+            rows.append((str(one.step), number(one.loss, 4), number(one.accuracy, 3), *best))
+        print_table(rows)
+
+
+MOST_ROWS = 12
+
+
+def _best(measures: Measures, score: str) -> str:
+    """The largest score of a head, and the head."""
+    of_heads = {key: value for key, value in measures.scores.items() if key[0] == score and value == value}
+    if not of_heads:
+        return ""
+    (_score, site, head), value = max(of_heads.items(), key=lambda pair: pair[1])
+    return f"{number(value, 3)} {site} {_('head {head}').format(head=head + 1)}"
+
+
+def _record(measures: Measures) -> dict[str, object]:
+    """The measures of a state as JSON has them."""
+    scores = [
+        {"score": score, "site": site, "head": head, "value": None if value != value else value}
+        for (score, site, head), value in measures.scores.items()
+    ]
+    trained = measures.trained_accuracy
+    return {
+        "step": measures.step,
+        "loss": measures.loss,
+        "accuracy": measures.accuracy,
+        "trained_accuracy": None if trained != trained else trained,
+        "scores": scores,
+    }
+
+
+CONDITIONS = (
+    Condition("--lines", "--task", ("lines",)),
+    Condition("--task", "--lines", of=("lines",)),
+)
+
+COMMAND = Command(
+    "train", N_("train a document on a task, from its weights on"), add, run, TRAIN_FORMAT, CONDITIONS
+)

@@ -1,0 +1,258 @@
+"""A run: steps on the texts of a task, its curves, and the states that are kept on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from attnviz.compute.execute import execute, execute_job
+from attnviz.core.dims import Array
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, Head, Repeats
+from attnviz.core.progress import Check, never_cancelled
+from attnviz.core.text import number
+from attnviz.engines.engine import Engine
+from attnviz.errors import FieldError, InputError, Message, must_be, whole_number
+from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.training.batch import NOT_COUNTED, Batch, Outcome
+from attnviz.training.optimiser import Optimiser, Settings
+from attnviz.training.tasks import Sampler, Texts
+from attnviz.training.words import ids_of_words
+
+Ids = NDArray[np.int64]
+
+SCORES = ("previous", "induction", "entropy")
+"""The scores of the heads that a run follows: rows of `HEAD_SCORES`."""
+HELD_OUT_TEXTS = 64
+"""Held-out texts whose loss and accuracy are measured."""
+HELD_OUT = 2**31
+"""The step whose texts are held out: no step of a run has this number."""
+KEPT_BYTES = 64 * 2**20
+"""Bytes of the states that a run keeps."""
+
+
+class Moment(NamedTuple):
+    """One step: the loss on its texts, before the step, the norm of the gradient, and the rate."""
+
+    step: int
+    loss: float
+    norm: float
+    rate: float
+
+
+class Measures(NamedTuple):
+    """The measures of a state: the loss of held-out texts, the share of right answers in them and in those of
+    the last step, and the scores of the heads by (score, site, head).
+    """
+
+    step: int
+    loss: float
+    accuracy: float
+    trained_accuracy: float
+    scores: dict[tuple[str, str, int], float]
+
+
+@dataclass(eq=False)
+class Curves:
+    """The measures of a run, in the order of its steps."""
+
+    moments: list[Moment] = field(default_factory=list)
+    measures: list[Measures] = field(default_factory=list)
+
+    def first_above(self, accuracy: float) -> int | None:
+        """The first measured step whose held-out accuracy is above a share."""
+        return next((one.step for one in self.measures if one.accuracy > accuracy), None)
+
+
+@dataclass(frozen=True)
+class Course:
+    """The texts in each batch and their seed, and after how many steps a run measures and keeps a state."""
+
+    batch: int = 16
+    seed: int = 0
+    measured: int = 25
+    kept: int = 25
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "measured", "kept"):
+            value = getattr(self, name)
+            if value < 1:
+                raise FieldError(name, value, whole_number(1))
+
+
+class Diverged(InputError):
+    """A run whose loss is no number any more."""
+
+
+class Training:
+    """A run under way on one engine; `advance` takes a step."""
+
+    def __init__(
+        self, engine: Engine, experiment: Experiment, sampler: Sampler, course: Course, settings: Settings
+    ) -> None:
+        self._engine, self._sampler, self.course = engine, sampler, course
+        self._words = ids_of_words(experiment, sampler.n_words)
+        self.experiment = experiment
+        self._batch = Batch(engine, experiment, sampler.n_tokens)
+        self.parameters = self._batch.parameters()
+        self._optimiser = Optimiser(engine, settings, self.parameters)
+        self.step = 0
+        self.curves = Curves()
+        self.states: dict[int, dict[str, NDArray[np.floating]]] = {}
+        self._kept = course.kept
+        self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
+        self._last: tuple[Texts, Outcome] | None = None
+        self._keep()
+
+    def texts(self, step: int, count: int, *, is_held_out: bool = False) -> Texts:
+        """The texts of a step in ids of the vocabulary, the same whenever they are drawn."""
+        rng = np.random.default_rng([self.course.seed, step])
+        drawn = self._sampler.texts(rng, count, is_held_out=is_held_out)
+        targets = np.where(drawn.targets >= 0, self._words[drawn.targets], NOT_COUNTED)
+        return Texts(self._words[drawn.ids], targets)
+
+    def advance(self) -> Moment:
+        """One step. Raises `Diverged` for a loss or a gradient that is no number; the parameters stay."""
+        texts = self.texts(self.step, self.course.batch)
+        outcome = self._batch.loss_and_gradients(self.parameters, texts.ids, texts.targets, self.step)
+        if not np.isfinite(outcome.loss):
+            self._refuse(outcome.loss)
+        taken = self._optimiser.step(self.parameters, outcome.gradients)
+        self._last = texts, outcome
+        moment = Moment(self.step, outcome.loss, taken.norm, taken.rate)
+        self.curves.moments.append(moment)
+        self.step += 1
+        if self.step % self._kept == 0:
+            self._keep()
+        return moment
+
+    def _refuse(self, loss: float) -> None:
+        moments = self.curves.moments
+        length = moments[-1].rate * moments[-1].norm if moments else float("nan")
+        message = Message(
+            "The loss must be a number; it is {loss} at step {step}, after a step of {length}, the learning "
+            "rate times the norm of the gradient",
+            loss=number(loss),
+            step=self.step,
+            length=number(length),
+        )
+        raise Diverged(message)
+
+    def measure(self) -> Measures:
+        """Measure the present state, and add it to the curves."""
+        held_out = self._batch.loss(self.parameters, *self._held_out)
+        trained = float("nan") if self._last is None else self._accuracy(self._last[0], self._last[1])
+        accuracy = self._accuracy(self._held_out, held_out)
+        found = Measures(self.step, held_out.loss, accuracy, trained, self.scores())
+        self.curves.measures.append(found)
+        return found
+
+    def scores(self) -> dict[tuple[str, str, int], float]:
+        """The scores of every head on the first held-out text."""
+        experiment = self.present()
+        trace = execute(experiment, self._engine.name, self._engine.device)
+        repeats = Repeats(self._held_out.ids[0])
+        found: dict[tuple[str, str, int], float] = {}
+        for name in trace.sites:
+            site = trace.site(name)
+            for head in range(site.experiment.heads.n_heads):
+                weights = site.matrix(site.raw_map, head, keep=False)
+                measured = Head(weights, site.unseen(head), repeats)
+                found |= {(score, name, head): HEAD_SCORE_BY_ID[score].of(measured) for score in SCORES}
+        return found
+
+    def present(self) -> Experiment:
+        """The experiment with the present parameters, and the first held-out text as its tokens."""
+        return self._with(self.parameters)
+
+    def at(self, step: int) -> Experiment:
+        """The experiment at a kept step. Raises `FieldError` for another one."""
+        if step not in self.states:
+            raise FieldError("step", step, must_be("a kept step, such as {last}", last=max(self.states)))
+        return self._with(self.states[step])
+
+    def _with(self, parameters: dict[str, Array]) -> Experiment:
+        made = self._batch.put(self.experiment, parameters)
+        known = made.vocabulary
+        assert known is not None
+        ids = self._held_out.ids[0].tolist()
+        vectors = in_float64(known.embedding.rows(ids)) * known.embedding_scale
+        tokens = tuple(known.tokens[index] for index in ids)
+        return replace(made, tokens=tokens, vectors=ExplicitVectors(Matrix(vectors)), references=())
+
+    def _accuracy(self, texts: Texts, outcome: Outcome) -> float:
+        """The share of right answers."""
+        is_asked = texts.targets >= 0
+        return float((outcome.predictions(self._engine) == texts.targets)[is_asked].mean())
+
+    def _keep(self) -> None:
+        """Keep the present state; when the states need more than their bytes, every second one goes."""
+        with self._engine.active():
+            copied = {name: self._engine.to_numpy(one).copy() for name, one in self.parameters.items()}
+        self.states[self.step] = copied
+        size = sum(one.nbytes for one in copied.values())
+        while len(self.states) * size > KEPT_BYTES and len(self.states) > 2:
+            self._kept *= 2
+            last = max(self.states)
+            self.states = {
+                step: state for step, state in self.states.items() if step % self._kept == 0 or step == last
+            }
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run that has ended: the trained experiment, its curves, and its states by step."""
+
+    experiment: Experiment
+    curves: Curves
+    training: Training
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The kept steps."""
+        return tuple(sorted(self.training.states))
+
+    def at(self, step: int) -> Experiment:
+        """The experiment at a kept step. Raises `FieldError` for another one."""
+        return self.training.at(step)
+
+
+def train(
+    experiment: Experiment,
+    sampler: Sampler,
+    course: Course,
+    settings: Settings,
+    engine: str = "numpy",
+    device: str = "auto",
+    told: Callable[[Training], None] = lambda training: None,
+    check: Check = never_cancelled,
+    is_over: Callable[[Training], bool] = lambda training: False,
+) -> Run:
+    """Train an experiment on the texts of a task; `told` hears of each measured state.
+
+    The run ends after `settings.steps`, or before the first step at which it `is_over`. Raises `FieldError`
+    for an experiment that cannot be trained, or sizes that do not fit it, and `Diverged`.
+    """
+
+    def job(on: Engine) -> Run:
+        training = Training(on, experiment, sampler, course, settings)
+        training.measure()
+        told(training)
+        while training.step < settings.steps and not is_over(training):
+            check()
+            training.advance()
+            if training.step % course.measured == 0:
+                training.measure()
+                told(training)
+        if training.curves.measures[-1].step != training.step:
+            training.measure()
+            told(training)
+        return Run(training.present(), training.curves, training)
+
+    return execute_job(experiment, job, engine, device, passes=6 * course.batch)
