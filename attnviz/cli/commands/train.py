@@ -66,7 +66,7 @@ def add(command: ArgumentParser) -> None:
         type=number_option,
         default=usual.clip,
         metavar="N",
-        help=_("the largest norm of a gradient"),
+        help=_("the largest gradient norm"),
     )
     command.add_argument(
         "--warmup", action=Count, least=0, default=0, metavar="N", help=_("the steps in which the rate rises")

@@ -144,7 +144,8 @@ class GradientsPanel(Panel):
         self.step.asked.connect(self._ask)
         self.step.taken.connect(self._on_taken)
         store.opened.connect(self.step.forget)
-        for field in (*self.step.place, self.step.rate):
+        self.step.rate.rejected.connect(store.rejected)
+        for field in self.step.place:
             field.rejected.connect(store.rejected)
         column = in_column(self, self._choice, self._says, self.step, spacing=GRID // 2)
         column.addWidget(self.plot, 1)
