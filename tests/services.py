@@ -33,7 +33,7 @@ def services_of(store: Store) -> Services:
     file = Path(os.environ["XDG_CONFIG_HOME"]) / "services.ini"
     settings = Settings(QSettings(str(file), QSettings.Format.IniFormat))
     settings.is_first_run()  # the first one is over: nothing plays by itself
-    schedulers = Schedulers(worker, worker, worker, worker)
+    schedulers = Schedulers(*[worker] * 5)
     return Services(store, schedulers, Documents(store, worker, settings), settings, Status())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -58,6 +58,22 @@ class Measures(NamedTuple):
     scores: dict[tuple[str, str, int], float]
 
 
+HeadPlace = tuple[str, int]
+"""A head: the site, and its number there."""
+
+
+class Kept(NamedTuple):
+    """A state that a run keeps: the parameters by name, and what the optimiser remembers."""
+
+    numbers: dict[str, NDArray[np.floating]]
+    moments: tuple[NDArray[np.floating], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its numbers."""
+        return sum(one.nbytes for one in (*self.numbers.values(), *self.moments))
+
+
 @dataclass(eq=False)
 class Curves:
     """The measures of a run, in the order of its steps."""
@@ -104,10 +120,12 @@ class Training:
         self._optimiser = Optimiser(engine, settings, self.parameters)
         self.step = 0
         self.curves = Curves()
-        self.states: dict[int, dict[str, NDArray[np.floating]]] = {}
+        self.states: dict[int, Kept] = {}
         self._kept = course.kept
         self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
         self._last: tuple[Texts, Outcome] | None = None
+        self._pictured: tuple[int, Experiment, dict[HeadPlace, Head]] | None = None
+        """The step, experiment and heads of the last picture."""
         self._keep()
 
     def texts(self, step: int, count: int, *, is_held_out: bool = False) -> Texts:
@@ -155,16 +173,25 @@ class Training:
 
     def scores(self) -> dict[tuple[str, str, int], float]:
         """The scores of every head on the first held-out text."""
-        experiment = self.present()
+        return scores_of(self.pictured()[1])
+
+    def pictured(self) -> tuple[Experiment, dict[HeadPlace, Head]]:
+        """`present` and its `heads`, made once for each step."""
+        if self._pictured is None or self._pictured[0] != self.step:
+            experiment = self.present()
+            self._pictured = self.step, experiment, self.heads(experiment)
+        return self._pictured[1:]
+
+    def heads(self, experiment: Experiment) -> dict[HeadPlace, Head]:
+        """Every head of `present` or of a kept state, on the first held-out text."""
         trace = execute(experiment, self._engine.name, self._engine.device)
         repeats = Repeats(self._held_out.ids[0])
-        found: dict[tuple[str, str, int], float] = {}
+        found: dict[HeadPlace, Head] = {}
         for name in trace.sites:
             site = trace.site(name)
             for head in range(site.experiment.heads.n_heads):
                 weights = site.matrix(site.raw_map, head, keep=False)
-                measured = Head(weights, site.unseen(head), repeats)
-                found |= {(score, name, head): HEAD_SCORE_BY_ID[score].of(measured) for score in SCORES}
+                found[name, head] = Head(weights, site.unseen(head), repeats)
         return found
 
     def present(self) -> Experiment:
@@ -173,9 +200,39 @@ class Training:
 
     def at(self, step: int) -> Experiment:
         """The experiment at a kept step. Raises `FieldError` for another one."""
+        return self._with(self._kept_state(step).numbers)
+
+    def rewind(self, step: int) -> None:
+        """Go back to a kept step: what was measured and kept after it is dropped, and the run goes on from
+        there as a fresh run to it would. Raises `FieldError` for another step.
+        """
+        state, engine = self._kept_state(step), self._engine
+        with engine.active():
+            for name, numbers in state.numbers.items():
+                self.parameters[name][...] = engine.asarray(numbers)
+            self._optimiser.moments = tuple(
+                engine.xp.asarray(engine.asarray(one), copy=True) for one in state.moments
+            )
+        self.step = self._optimiser.count = step
+        curves = self.curves
+        curves.moments = [one for one in curves.moments if one.step < step]
+        curves.measures = [one for one in curves.measures if one.step <= step]
+        self.states = {at: kept for at, kept in self.states.items() if at <= step}
+        self._last = self._pictured = None
+
+    def change(self, course: Course, settings: Settings) -> None:
+        """Take the next steps with another size of the batch, or other settings of the same optimiser."""
+        self.course, self._optimiser.settings = course, settings
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the kept states."""
+        return sum(one.nbytes for one in self.states.values())
+
+    def _kept_state(self, step: int) -> Kept:
         if step not in self.states:
             raise FieldError("step", step, must_be("a kept step, such as {last}", last=max(self.states)))
-        return self._with(self.states[step])
+        return self.states[step]
 
     def _with(self, parameters: dict[str, Array]) -> Experiment:
         made = self._batch.put(self.experiment, parameters)
@@ -195,14 +252,22 @@ class Training:
         """Keep the present state; when the states need more than their bytes, every second one goes."""
         with self._engine.active():
             copied = {name: self._engine.to_numpy(one).copy() for name, one in self.parameters.items()}
-        self.states[self.step] = copied
-        size = sum(one.nbytes for one in copied.values())
+            moments = tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments)
+        self.states[self.step] = Kept(copied, moments)
+        size = self.states[self.step].nbytes
         while len(self.states) * size > KEPT_BYTES and len(self.states) > 2:
             self._kept *= 2
             last = max(self.states)
             self.states = {
                 step: state for step, state in self.states.items() if step % self._kept == 0 or step == last
             }
+
+
+def scores_of(heads: Mapping[HeadPlace, Head]) -> dict[tuple[str, str, int], float]:
+    """`SCORES` of heads, by (score, site, head)."""
+    return {
+        (score, *place): HEAD_SCORE_BY_ID[score].of(head) for place, head in heads.items() for score in SCORES
+    }
 
 
 @dataclass(frozen=True, eq=False)

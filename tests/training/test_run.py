@@ -5,42 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from two_layers import COURSE, TASK, model
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import Causal, Heads, SeededVectors
-from attnviz.parts import Block, Layer, Norm, Projections, Rope, Seeded
 from attnviz.study.heads.tiles import score_of
 from attnviz.training import run as running
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
 from attnviz.training.run import Course, Diverged, Run, train
-from attnviz.training.tasks import Copy
 from attnviz.training.words import characters_of, ids_of_words, lines_of, with_words, words_for
-
-TASK = Copy(n_tokens=12, n_words=8, shortest=3, longest=5)
-COURSE = Course(batch=4, measured=20, kept=10)
-
-
-def model(n_layers: int = 2, seed: int = 0, dtype: str = "float32") -> Experiment:
-    """Layers of two heads with RoPE and pre-norm, without a feed-forward layer."""
-
-    def layer(number: int) -> Layer:
-        matrices = [Seeded(10 * seed + 4 * number + index) for index in range(4)]
-        roles = dict(zip(("query", "key", "value", "output"), matrices, strict=True))
-        return replace(plain, projections=Projections(**roles))
-
-    plain = Layer(
-        heads=Heads(2, 2, 16),
-        position=Rope(pairing="half_split"),
-        masks=(Causal(),),
-        block=Block("pre", norm_1=Norm("rms")),
-    )
-    layers = tuple(map(layer, range(n_layers)))
-    blank = Experiment(("a", "b"), SeededVectors(2, 32), layers=layers, final_norm=Norm("rms"))
-    return replace(with_words(blank, words_for(8), seed), dtype=dtype)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +106,7 @@ def test_too_large_a_rate_ends_the_run_with_its_reason() -> None:
 
 
 def test_the_states_keep_to_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = sum(parameter.numbers().size for parameter in parameters_of(model())) * 4
+    size = sum(parameter.numbers().size for parameter in parameters_of(model())) * 4 * 3  # with two moments
     monkeypatch.setattr(running, "KEPT_BYTES", 5 * size)
     run = train(model(), TASK, Course(batch=2, measured=100, kept=2), Settings(steps=40))
     assert len(run.steps) <= 5 and run.steps[0] == 0

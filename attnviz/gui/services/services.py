@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 class Schedulers:
     """The workers, each with a thread of its own: what waits for one does not wait for the others.
 
-    `run` computes the numbers of the document and reads files, `answers` what panels ask; a survey takes
-    minutes, and a claim may take seconds.
+    `run` computes the numbers of the document and reads files, `answers` what panels ask; a survey and a
+    training take minutes, and a claim may take seconds.
     """
 
     run: Scheduler
     answers: Scheduler
     survey: Scheduler
     claims: Scheduler
+    training: Scheduler
 
     def __iter__(self) -> Iterator[Scheduler]:
-        return iter((self.run, self.answers, self.survey, self.claims))
+        return iter((self.run, self.answers, self.survey, self.claims, self.training))
 
 
 @dataclass(frozen=True)

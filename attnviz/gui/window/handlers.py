@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from attnviz.gui.panels.grid.survey.survey import SurveyPanel
     from attnviz.gui.panels.grid.survey.surveys import Surveys
     from attnviz.gui.panels.stage.stage import StageViewPanel
+    from attnviz.gui.panels.training.training import TrainingPanel
 
 
 class Handlers(QObject):
@@ -335,6 +336,13 @@ class Handlers(QObject):
         glance = self._surface.panels.get("glance") if self._workspaces.is_opening else None
         return glance if isinstance(glance, GlancePanel) else None
 
+    def _training(self) -> TrainingPanel | None:
+        """The panel of training while its workspace is shown."""
+        from attnviz.gui.panels.training.training import TrainingPanel
+
+        panel = self._surface.panels.get("training") if self._workspaces.present.id == "train" else None
+        return panel if isinstance(panel, TrainingPanel) else None
+
     def _stage(self) -> StageViewPanel | None:
         """The panel of the large view."""
         from attnviz.gui.panels.stage.stage import StageViewPanel
@@ -449,9 +457,11 @@ class Handlers(QObject):
 
     @Slot()
     def on_play(self) -> None:
-        """Play the sum of the first glance, or the generation where that is folded."""
-        glance = self._glance()
-        if glance is not None:
+        """Train where the panel of training is; play the sum of the first glance, or the generation."""
+        glance, training = self._glance(), self._training()
+        if training is not None:
+            training.play_or_pause()
+        elif glance is not None:
             glance.play_or_pause()
         else:
             self._play(Toggle())
@@ -481,19 +491,27 @@ class Handlers(QObject):
 
     @Slot()
     def on_step_forward(self) -> None:
-        self._play(GoBy(1))
+        self._go_or_play("step_forward", GoBy(1))
 
     @Slot()
     def on_step_back(self) -> None:
-        self._play(GoBy(-1))
+        self._go_or_play("step_back", GoBy(-1))
 
     @Slot()
     def on_first_step(self) -> None:
-        self._play(GoTo(0))
+        self._go_or_play("first", GoTo(0))
 
     @Slot()
     def on_last_step(self) -> None:
-        self._play(GoTo(END))
+        self._go_or_play("last", GoTo(END))
+
+    def _go_or_play(self, button: str, event: Event) -> None:
+        """Go to another state of a training that is seen, else of the player."""
+        training = self._training()
+        if training is not None:
+            training.go(button)
+        else:
+            self._play(event)
 
     def _play(self, event: Event) -> None:
         self._bring_player()

@@ -240,6 +240,14 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         "lens",
         ((0, _MODEL),),
     ),
+    WorkspaceRow(
+        "train",
+        N_("Train"),
+        N_("Training: heads that form, step by step"),
+        N_("Space trains or pauses · Ctrl+. goes on by a state, Ctrl+; back"),
+        "training",
+        ((0, Stack(("training",), 960, 1.0)),),
+    ),
 )
 FIRST = "generate"
 """The workspace of a first start."""

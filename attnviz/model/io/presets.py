@@ -148,6 +148,15 @@ PRESETS: tuple[Preset, ...] = (
         N_("With one matrix for queries and keys, the score matrix is symmetric."),
     ),
     Preset(
+        "induction-birth",
+        _HEADS,
+        N_("An induction head is born"),
+        N_(
+            "Two layers of random weights. Train them: in some seconds, layer 1 attends to the word before, "
+            "and layer 2 finds the word that followed last time."
+        ),
+    ),
+    Preset(
         "mask-after-softmax",
         _MASKS,
         N_("A mask that comes too late"),

@@ -39,5 +39,5 @@ QUANTITIES: tuple[str, ...] = (
 )
 """Quantities of Cost."""
 
-WORKSPACES: tuple[str, ...] = ("explore", "generate", "compare", "model")
+WORKSPACES: tuple[str, ...] = ("explore", "generate", "compare", "model", "train")
 """Workspaces that a step can offer."""

@@ -92,7 +92,7 @@ class Bench:
         for _time in range(2):
             self.panel.grab()  # the caption takes its height when it is first laid out
         self.scheduler = Scheduler(lambda call: call(), inline=True)
-        schedulers = Schedulers(*[self.scheduler] * 4)
+        schedulers = Schedulers(*[self.scheduler] * 5)
         self.services = replace(services_of(self.store), schedulers=schedulers, settings=settings)
         self.exporter = Exporter(self.window, self.services)
         self.answer: Path | None = Path("answer")

@@ -32,7 +32,7 @@ def test_a_round_of_events_that_takes_long_is_no_time_of_rest(qapp: Any) -> None
 
     QTimer.singleShot(0, lambda: time.sleep(1.5 * QUIET_S))
     QTimer.singleShot(int(500 * QUIET_S), begin)
-    _settle(Schedulers(scheduler, scheduler, scheduler, scheduler))
+    _settle(Schedulers(*[scheduler] * 5))
     assert done == ["job"]
 
 

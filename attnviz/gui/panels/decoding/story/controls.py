@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.text import isolated
-from attnviz.gui.look.icons import icon
-from attnviz.gui.look.theme import GRID, Theme
+from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.decoding.links import shown_step_site
 from attnviz.gui.panels.decoding.names import names_of
 from attnviz.gui.player import END, Event, GoBy, GoTo, Pace, Toggle
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
-from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.toggle import Toggle as Switch
 from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.transport import Transport
 from attnviz.i18n import N_, _
 from attnviz.model.edit.generation import FRESH, set_writing
 from attnviz.model.sites.titles import label_among_several
-
-BUTTONS = (
-    ("first", N_("First step")),
-    ("step_back", N_("Step back")),
-    ("play", N_("Play or pause")),
-    ("step_forward", N_("Step forward")),
-    ("last", N_("Last step")),
-)
 
 EVENTS: dict[str, Event] = {
     "first": GoTo(0),
@@ -53,18 +42,10 @@ class PlayerControls(QWidget):
 
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._store, self._theme = store, active_theme()
+        self._store = store
         self._last_writing = FRESH
-        self._buttons = {
-            id_: says(QToolButton(), id=f"decode_{id_}", name=title, tip=True) for id_, title in BUTTONS
-        }
-        for name, button in self._buttons.items():
-            button.setProperty("primary" if name == "play" else "framed", "true")
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.setIconSize(QSize(16, 16))
-            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            button.setMinimumWidth(72 if name == "play" else 32)
-            button.clicked.connect(self._on_button)
+        self._buttons = Transport("decode")
+        self._buttons.pressed.connect(self._on_button)
         self._slider = says(Track(), id="decode_scrubber", name=N_("Step"))
         self._slider.valueChanged.connect(self._on_slid)
         self._speed = DragNumber(1.0, minimum=0.25, maximum=16.0, decimals=2, step=0.05)
@@ -99,8 +80,7 @@ class PlayerControls(QWidget):
         self._slider.setRange(0, max(0, player.n_steps - 1))
         self._slider.setValue(step)
         self._slider.blockSignals(False)
-        for button in self._buttons.values():
-            button.setEnabled(player.n_steps > 1)
+        self._buttons.set_usable(player.n_steps > 1)
         self._slider.setEnabled(player.n_steps > 1)
         self._where.set_line(self._place(step))
 
@@ -126,19 +106,10 @@ class PlayerControls(QWidget):
     def show_player(self) -> None:
         """Show whether steps follow by themselves, and whether the panels follow them."""
         self._follow.set_value(self._store.player.follows)
-        for name, button in self._buttons.items():
-            is_playing = name == "play" and self._store.player.is_playing
-            ink = self._theme.on_filled if name == "play" else self._theme.ink
-            button.setIcon(icon("pause" if is_playing else name, replace(self._theme, ink=ink)))
+        self._buttons.set_playing(self._store.player.is_playing)
 
-    def apply_theme(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
-        self._theme = theme
-        self.show_player()
-
-    @Slot()
-    def _on_button(self) -> None:
-        name = next(name for name, button in self._buttons.items() if button is self.sender())
+    @Slot(str)
+    def _on_button(self, name: str) -> None:
         self._store.play(EVENTS[name])
 
     @Slot(int)
@@ -157,7 +128,8 @@ class PlayerControls(QWidget):
         column = in_column(self, spacing=2)
         buttons, switches = QHBoxLayout(), QHBoxLayout()
         buttons.setSpacing(GRID // 2)
-        for part in (*self._buttons.values(), self._speed, self._times):
+        buttons.addWidget(self._buttons, 1)
+        for part in (self._speed, self._times):
             buttons.addWidget(part)
         switches.setSpacing(2 * GRID)
         for switch in (self._follow, self._rest, self._writes):

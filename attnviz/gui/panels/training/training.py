@@ -1,0 +1,413 @@
+"""Training: the document learns a task, seen head by head, and is rewound to any kept state."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
+from PySide6.QtWidgets import QLabel, QWidget
+
+from attnviz.errors import InputError
+from attnviz.gui.forms.rows import Note
+from attnviz.gui.live.training import Plan, TrainingLive
+from attnviz.gui.look.theme import GRID
+from attnviz.gui.look.words import says
+from attnviz.gui.panels.panel import Panel
+from attnviz.gui.panels.training.choices import Choices
+from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
+from attnviz.gui.panels.training.heads import TrainedHeads
+from attnviz.gui.services.services import Services
+from attnviz.gui.store import Store
+from attnviz.gui.widgets.boxes import in_column, in_row
+from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.elided_label import ElidedLabel
+from attnviz.gui.widgets.empty_state import EmptyState
+from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.slider_field import Track
+from attnviz.gui.widgets.tone import set_tone
+from attnviz.gui.widgets.transport import Transport
+from attnviz.i18n import N_, _, ngettext
+from attnviz.model.errors.titles import in_words
+from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
+from attnviz.training.parameters import parameters_of
+from attnviz.training.run import HeadPlace
+from attnviz.training.seen import sentence
+from attnviz.training.trainable import check_trainable, of_length
+from attnviz.training.words import with_words
+
+PRESET = "induction-birth"
+"""The document that is proposed where the present one cannot train."""
+LEFT_PX, MIDDLE_PX = 216, 420
+"""Widths of the column of choices, and of the pictures at least."""
+MAPS_SHARE, CURVES_SHARE = 5, 6
+"""Shares of the width that the maps and the curves have."""
+LEAST_MAPS_PX = 160
+MILLION = 1e6
+
+
+class TrainingPanel(Panel):
+    """Plays while it is seen; left, it gives the document the weights of the state that was shown."""
+
+    follows = ("site", "head")
+
+    def __init__(self, store: Store, parent: QWidget | None = None) -> None:
+        super().__init__(store, parent)
+        self.live = TrainingLive(self)
+        self.live.changed.connect(self._show)
+        store.opened.connect(self._forget)
+        store.engine_chosen.connect(self._on_engine)
+        self._of: Experiment | None = None
+        """The experiment of the document that the panel knows."""
+        self._given: Experiment | None = None
+        """The trained experiment that the document got last."""
+        self._obstacle: InputError | None = None
+        self._leaves_for: str | None = None
+        """The command that follows once the document has its weights; None: nothing is to be given."""
+        self._has_restarted = False
+        self._later = QTimer(self)
+        self._later.setSingleShot(True)
+        self._later.setInterval(0)
+        self._later.timeout.connect(self._give)
+        self._build()
+
+    def _build(self) -> None:
+        self.choices = Choices()
+        self.choices.anew.connect(self._on_anew)
+        self.choices.changed.connect(self._on_settings)
+        self.choices.rejected.connect(self.store.rejected)
+        self.note = Note("training_note")
+        self.restart = says(Button(), N_("Start anew"), id="training_restart")
+        self.restart.clicked.connect(self._on_restart)
+        tip = N_("Give the document the weights of this step, and look at them in Explore")
+        self.explore = says(Button(), N_("Open in Explore"), id="training_explore", tip=tip)
+        self.explore.clicked.connect(self._on_explore)
+        left = QWidget()
+        column = in_column(left, self.choices, self.note, spacing=GRID)
+        column.addStretch(1)
+        scroll = clear_scroll(left, sideways=False)
+        side = QWidget()
+        side.setFixedWidth(LEFT_PX)
+        in_column(side, scroll, self.restart, self.explore, spacing=GRID // 2)
+        self.said = QLabel()
+        self.said.setObjectName("training_said")
+        self.said.setTextFormat(Qt.TextFormat.PlainText)
+        self.said.setWordWrap(True)
+        self.heads = TrainedHeads()
+        self.heads.chosen.connect(self._on_head)
+        self._maps = clear_scroll(self.heads, sideways=False)
+        self._maps.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self._maps.setMinimumWidth(LEAST_MAPS_PX)
+        self._maps.viewport().installEventFilter(self)
+        self.curves = TrainingCurves()
+        self.curves.chosen.connect(self._on_place)
+        self.track = says(Track(), id="training_track", name=N_("Kept states"), tip=N_("Go to a kept state"))
+        self.track.valueChanged.connect(self._on_place)
+        self.transport = Transport("training")
+        self.transport.pressed.connect(self._on_button)
+        self.where = ElidedLabel()
+        self.where.setObjectName("training_where")
+        set_tone("muted", self.where)
+        self.pictures = QWidget()
+        run = in_column(None, self.curves, spacing=GRID // 2)
+        along = in_row(None, self.track, spacing=0)
+        along.setContentsMargins(AXIS_PX - HANDLE_PX, 0, 0, 0)
+        run.addLayout(along)
+        beside = in_row(None, self._maps, spacing=2 * GRID)
+        beside.setStretch(0, MAPS_SHARE)
+        beside.addLayout(run, CURVES_SHARE)
+        middle = in_column(self.pictures, self.said, spacing=GRID)
+        middle.addLayout(beside, 1)
+        foot = in_row(None, self.transport, spacing=2 * GRID)
+        foot.addWidget(self.where, 1)
+        middle.addLayout(foot)
+        self.empty = EmptyState("")
+        self.empty.triggered.connect(self._on_words)
+        self.empty.chosen.connect(self._on_link)
+        row = in_row(self, side, spacing=2 * GRID)
+        row.addWidget(self.pictures, 1)
+        row.addWidget(self.empty, 1)
+        self.pictures.setMinimumWidth(MIDDLE_PX)
+
+    def serve(self, services: Services) -> None:
+        super().serve(services)
+        self.live.serve(services.schedulers.training)
+
+    def sizeHint(self) -> QSize:
+        return QSize(960, 640)
+
+    # --- following the document
+
+    def on_document(self, old: Document | None, new: Document) -> None:
+        if new.experiment is not self._of and not self._is_of(new.experiment):
+            self._has_restarted = self._is_begun
+            self._begin(new.experiment)
+        self._of = new.experiment
+        self._show()
+
+    def _is_of(self, experiment: Experiment) -> bool:
+        """True if the run is that of an experiment, or of the same one with another text."""
+        plan, obstacle = self.live.plan, self._obstacle
+        if plan is None or obstacle is not None:
+            return False
+        known = [one for one in (plan.experiment, self._given) if one is not None]
+        if any(experiment is one for one in known):
+            return True
+        n = plan.sampler.n_tokens
+        try:
+            return any(of_length(experiment, n) == of_length(one, n) for one in known)
+        except InputError:
+            return False
+
+    @property
+    def _is_begun(self) -> bool:
+        """True once a step was taken."""
+        return self.live.picture is not None and bool(self.live.picture.moments)
+
+    def _begin(self, experiment: Experiment) -> None:
+        """Begin a run of an experiment, or learn why it has none."""
+        self._given, self._leaves_for = None, None
+        try:
+            self._obstacle = None
+            check_trainable(experiment)
+            plan = self._plan(experiment)
+            of_length(experiment, plan.sampler.n_tokens)
+        except InputError as error:
+            self._obstacle = error
+            self.live.forget()
+            return
+        self.live.begin(plan)
+
+    def _plan(self, experiment: Experiment) -> Plan:
+        """The chosen run of an experiment. Raises `InputError` for a task that does not fit it."""
+        choices, store = self.choices, self.store
+        sampler = choices.sampler(experiment)
+        where = store.engine, store.device
+        return Plan(experiment, sampler, choices.course(), choices.settings(), *where)
+
+    @Slot()
+    def _forget(self) -> None:
+        """Another document opens: nothing of the run stays."""
+        self.live.forget()
+        self._of = self._given = self._obstacle = self._leaves_for = None
+        self._has_restarted = False
+
+    @Slot(str, str)
+    def _on_engine(self, engine: str, device: str) -> None:
+        """The next run is on the engine; the present one goes on where it is."""
+        if self._is_begun or self._of is None:
+            return
+        self._begin(self._of)
+
+    def set_seen(self, is_seen: bool) -> None:
+        """Left, the run pauses, and the document gets the weights of the state."""
+        if not is_seen and self.is_seen:
+            self.live.pause()
+            self._leave("")
+        super().set_seen(is_seen)
+
+    def _leave(self, command: str) -> None:
+        """Give the document its weights after the step under way; `command` follows."""
+        self._leaves_for = command
+        if not self.live.is_due:
+            self._later.start()
+
+    @Slot()
+    def _give(self) -> None:
+        """Give the document the weights that are shown, as one undo step."""
+        command, picture = self._leaves_for, self.live.picture
+        self._leaves_for = None
+        if command is None:
+            return
+        is_new = picture is not None and picture.step > 0 and self._is_of(self.store.experiment)
+        if is_new and picture is not None and picture.experiment is not self._given:
+            self._given = trained = picture.experiment
+            self.store.edit(lambda _present: trained)
+        if command:
+            self.command_wanted.emit(command)
+
+    # --- acting
+
+    def play_or_pause(self) -> None:
+        """Play from the state that is shown, or pause."""
+        self._has_restarted = False
+        if self.live.is_playing:
+            self.live.pause()
+        else:
+            self.live.play()
+
+    def go(self, button: str) -> None:
+        """Do what a button of the row does."""
+        picture = self.live.picture
+        if button == "play":
+            self.play_or_pause()
+        elif picture is not None:
+            before = [step for step in picture.steps if step < picture.step]
+            after = [step for step in picture.steps if step > picture.step]
+            if button == "step_forward" and not after:
+                self.live.step()
+                return
+            targets = {
+                "first": picture.steps[0],
+                "step_back": before[-1] if before else picture.step,
+                "step_forward": after[0] if after else picture.step,
+                "last": picture.steps[-1],
+            }
+            self.live.look(targets[button])
+
+    @Slot(str)
+    def _on_button(self, button: str) -> None:
+        self.go(button)
+
+    @Slot(int)
+    @Slot(float)
+    def _on_place(self, step: float) -> None:
+        picture = self.live.picture
+        if picture is not None:
+            self.live.look(min(picture.steps, key=lambda kept: abs(kept - step)))
+
+    @Slot()
+    def _on_anew(self) -> None:
+        if self._of is not None:
+            self._has_restarted = self._is_begun
+            self._begin(self._of if self.live.plan is None else self.live.plan.experiment)
+            self._show()
+
+    @Slot()
+    def _on_restart(self) -> None:
+        self._on_anew()
+        self._has_restarted = False
+        self._show()
+
+    @Slot()
+    def _on_settings(self) -> None:
+        """The next steps have other settings."""
+        plan = self.live.plan
+        if plan is not None:
+            self.live.change(self._plan(plan.experiment))
+            self._show()
+
+    @Slot()
+    def _on_explore(self) -> None:
+        self.live.pause()
+        self._leave("workspace_explore")
+
+    @Slot()
+    def _on_words(self) -> None:
+        """Give the document the words of the task."""
+        words, seed = self.choices.words(), int(self.choices.numbers["seed"].value())
+        self.store.edit(lambda experiment: with_words(experiment, words, seed))
+
+    @Slot(str)
+    def _on_link(self, link: str) -> None:
+        self.services.documents.open_preset(PRESET)
+
+    @Slot(str, int)
+    def _on_head(self, site: str, head: int) -> None:
+        self.store.look(site=site, head=head, stage="weights")
+
+    # --- showing
+
+    def retranslate(self) -> None:
+        self._show()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            room = self._maps.viewport().size()
+            self.heads.set_room(room.width(), room.height())
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _show(self) -> None:
+        live, picture = self.live, self.live.picture
+        if self._leaves_for is not None and not live.is_due:
+            self._later.start()
+        problem = self._obstacle.message if self._obstacle is not None else live.problem
+        self.pictures.setVisible(problem is None)
+        self.empty.setVisible(problem is not None)
+        if problem is not None:
+            self._show_problem(in_words(problem))
+        head = self._head()
+        self.heads.set_picture(picture, head)
+        n_steps = self.choices.settings().steps
+        reached = 0 if picture is None else picture.steps[-1]
+        self.curves.set_picture(picture, self._guessing(), max(n_steps, reached), head)
+        with QSignalBlocker(self.track):
+            self.track.setRange(0, axis_end(reached, max(n_steps, reached)))
+            self.track.setSingleStep(self.choices.course().kept)
+            self.track.setValue(0 if picture is None else picture.step)
+        self.track.update()
+        self.transport.set_playing(live.is_playing)
+        self.transport.set_usable(picture is not None)
+        self.transport.set_usable(picture is not None and live.can_go_on, "play")
+        self.restart.setEnabled(self._is_begun)
+        self.explore.setEnabled(picture is not None and picture.step > 0)
+        self._say()
+
+    def _head(self) -> HeadPlace | None:
+        """The selected head of the document, where the run has it."""
+        picture, view = self.live.picture, self.store.document.view
+        if picture is None:
+            return None
+        place = (self.store.document.site, view.head)
+        return place if place in picture.heads else None
+
+    def _guessing(self) -> float:
+        """ln V: the loss of one who guesses among the V tokens of the vocabulary."""
+        plan = self.live.plan
+        known = None if plan is None else plan.experiment.vocabulary
+        return 0.0 if known is None else math.log(len(known.tokens))
+
+    def _say(self) -> None:
+        """Say the pattern that is seen, the place in the run, and its size."""
+        picture, plan = self.live.picture, self.live.plan
+        if picture is None or plan is None:
+            self.said.setText(_("Measuring the first state…") if plan is not None else "")
+            self.where.set_line("")
+            self.note.setText("")
+            return
+        measures = [one for one in picture.measures if one.step <= picture.step]
+        seen = sentence(
+            picture.experiment, measures, tuple(dict.fromkeys(site for site, _head in picture.heads))
+        )
+        if picture.reason is not None:
+            seen = _("The run has ended: {reason} Step {step} is shown.").format(
+                reason=picture.reason.text(), step=picture.step
+            )
+        set_tone("error" if picture.reason is not None else "title", self.said)
+        self.said.setText(seen)
+        where = _("step {step} of {count}").format(step=picture.step, count=plan.settings.steps)
+        n, size = len(picture.steps), f"{picture.nbytes / MILLION:.1f}"
+        kept = ngettext("{n} state kept, {size} MB", "{n} states kept, {size} MB", n).format(n=n, size=size)
+        self.where.set_line(f"{where} · {kept}")
+        self.note.setText(self._noted(plan, picture.step < picture.steps[-1]))
+
+    def _noted(self, plan: Plan, is_behind: bool) -> str:
+        count = sum(one.numbers().size for one in parameters_of(plan.experiment))
+        lines = [_("{count:,} numbers to learn.").format(count=count)]
+        if self._has_restarted:
+            lines.append(_("The document or the task has changed: the run starts anew."))
+        elif is_behind:
+            lines.append(_("Playing goes on from this step: the later ones are dropped."))
+        return "\n".join(lines)
+
+    def _show_problem(self, said: str) -> None:
+        """Why the document has no run, and the ways to one that has."""
+        self.empty.set_text(_("This document cannot train: {reason}").format(reason=said))
+        self.empty.set_action(_("Give it the words of the task") if self._can_get_words() else "")
+        hint = _("A small model that learns this task in some seconds")
+        links = ((PRESET, _("An induction head is born"), hint),)
+        self.empty.set_links(_("Or train this one:"), links)
+
+    def _can_get_words(self) -> bool:
+        """True if a vocabulary made for the task is all that the document lacks."""
+        words = self.choices.words()
+        if len(words) < 2:
+            return False
+        try:
+            made = with_words(self.store.experiment, words)
+            check_trainable(made)
+            of_length(made, self.choices.sampler(made).n_tokens)
+        except InputError:
+            return False
+        return True
