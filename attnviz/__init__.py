@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from attnviz.model.spec.view import View
     from attnviz.model.trace import SiteTrace, Trace
     from attnviz.pages.show import show
+    from attnviz.training.run import Run
     from attnviz.training.step import Step
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "show",
     "script",
     "step",
+    "train",
 ]
 
 _HOMES = {
@@ -178,6 +180,43 @@ def step(
 
     given = _experiment(experiment)
     return take_step(given, target, rate, what, engine, device, check or never_cancelled)
+
+
+def train(
+    experiment: Experiment | Document,
+    task: str = "copy",
+    steps: int = 2000,
+    batch: int = 16,
+    rate: float = 2e-3,
+    seed: int = 0,
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    new_words: bool = False,
+    check: Callable[[], None] | None = None,
+    **sizes: int,
+) -> Run:
+    """Train a document on a task, "copy", "lookup" or "addition", with AdamW and clipped gradients.
+
+    `sizes` are those of the task: n_words=16, longest=12 of "copy", modulus=59 of "addition". The document
+    needs a vocabulary of that many words; with `new_words` it gets one. `run.experiment` has the trained
+    weights, `run.at(step)` those of a kept step (`run.steps`), `run.curves` the losses, accuracies and scores
+    of the heads. Raises `ValueError` with one sentence for a document that cannot be trained, or a run whose
+    loss is no number any more.
+    """
+    from attnviz.engines.program import never_cancelled
+    from attnviz.training.optimiser import Settings
+    from attnviz.training.run import Course
+    from attnviz.training.run import train as run_
+    from attnviz.training.tasks import made_task
+    from attnviz.training.words import with_words, words_for
+
+    given, sampler = _experiment(experiment), made_task(task, **sizes)
+    if new_words:
+        given = with_words(given, words_for(sampler.n_words), seed)
+    settings = Settings(rate, steps=steps)
+    course = Course(batch, seed)
+    return run_(given, sampler, course, settings, engine, device, check=check or never_cancelled)
 
 
 def decode(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from string import Formatter
 from typing import Any
 
-from attnviz.i18n import N_, _
+from attnviz.i18n import N_, _, ngettext
 
 LONGEST = 60
 """Largest number of characters of a value that a message quotes."""
@@ -72,6 +72,21 @@ class Message(str):
             return name(value) if isinstance(value, FieldName) else value
 
         return _filled(_(self.template), {key: shown(value) for key, value in self.arguments.items()})
+
+
+class TokenCount(Message):
+    """A number of tokens, with the plural of the language; see `token_count`."""
+
+    __slots__ = ()
+
+    def text(self, name: Callable[[str], str] = str) -> str:
+        n: Any = self.arguments["n"]
+        return ngettext("{n} token", "{n} tokens", n).format(n=f"{n:,}")
+
+
+def token_count(n: int) -> TokenCount:
+    """The part "1 token" or "8,192 tokens" of a message."""
+    return TokenCount("{n:,} token" if n == 1 else "{n:,} tokens", n=n)
 
 
 def _filled(template: str, values: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ FLOORS = (
     ("cli",),
     ("gui", SHELL),
     ("pages", "figures", "bench"),
-    ("study",),
+    ("study", "training"),
     ("explain", "compute", "checkpoints"),
     ("engines",),
     ("model",),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 from pointer import move
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRect, QRectF, QSettings, Qt
-from PySide6.QtGui import QColor, QImage, QKeyEvent
+from PySide6.QtGui import QAction, QColor, QImage, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -117,6 +117,13 @@ class Desk:
     def _decoded(self) -> Experiment | None:
         decoded = self.store.player.decoded
         return None if decoded is None else decoded.decoding.experiment
+
+    def export_entry(self, id_: str) -> QAction:
+        """The entry of a kind in the menu of exports, as it opens now."""
+        menu = self.window.commands.menu("export")
+        menu.aboutToShow.emit()
+        (entry,) = (action for action in menu.actions() if action.objectName() == f"export_{id_}")
+        return entry
 
     def said(self) -> str:
         """The sentence in the status line."""

@@ -579,6 +579,10 @@ def test_the_counts_are_those_of_the_commands() -> None:
         ("step", "--steps"): 1,
         ("survey", "--tokens"): 2,
         ("survey", "--workers"): 1,
+        ("train", "--batch"): 1,
+        ("train", "--seed"): 0,
+        ("train", "--steps"): 1,
+        ("train", "--warmup"): 0,
     }
 
 

@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "study": {"core", "operations", "model", "explain", "engines", "compute", "checkpoints", "study"},
     "figures": {"core", "operations", "model", "explain", "engines", "study", "figures"},
     "pages": {"core", "operations", "model", "explain", "engines", "compute", "pages"},
-    "bench": {"core", "model", "engines", "compute", "checkpoints", "bench"},
+    "bench": {"core", "model", "engines", "compute", "checkpoints", "training", "bench"},
 }
 """Layer by layer, the folders it may import; `gui`, `cli` and the public `attnviz` stand on all of them."""
 
@@ -41,6 +41,7 @@ TORCH = {
     "engines/torch_engine.py",
     "bench/plain_torch.py",
     "bench/decoding/transformers_llama.py",
+    "bench/training/plain_torch.py",
 }
 THREADING = {"threading", "_thread", "concurrent", "multiprocessing", "asyncio"}
 THREAD_HOOK = "gui/app_errors.py"

@@ -90,7 +90,7 @@ OPTIONS = """
     ablate: document --engine --device --dtype --text --edit --target --against --position --part --by
         --other-text --top
     patch: document --engine --device --dtype --text --edit --target --against --position --corrupted-text
-        --stage
+        --clean-text --stage
     circuits: document --engine --device --dtype --text --edit -o --output --site --head --kind --token
         --top --width --font-size --theme --grey --no-title --no-formula --caption --dpi
     survey: model --texts --scores --ablate --tokens --dtype --engine --device --workers --scheduler
@@ -102,7 +102,7 @@ OPTIONS = """
 """Arguments and options of each command."""
 
 FIELDS = """
-    File: format version experiment view title caption claims image checkpoint
+    File: format version experiment view title caption claims image trained_length checkpoint
     Experiment: tokens vectors memory embedding_norm layers final_norm encoder encoder_norm vocabulary
         readout writing dtype encoder_embedding_norm embedding_projection references
     ExplicitVectors: values kind=explicit

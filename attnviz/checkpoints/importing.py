@@ -30,7 +30,7 @@ from attnviz.checkpoints.texts import Tokens, id_list, read_tokens, token_ids
 from attnviz.checkpoints.tokenizers.chat import Talk, reads_chat, render
 from attnviz.core.heap import trimmed
 from attnviz.core.phrases import enumerated
-from attnviz.errors import FieldError, Message, about, message_of, must_be, verbatim
+from attnviz.errors import FieldError, about, message_of, must_be, token_count, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.files import matrices
 from attnviz.model.io.tensors import Progress, no_progress
@@ -41,7 +41,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.memory_map import Computed
 from attnviz.model.spec.origin import Link, Origin
-from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory, Rope
+from attnviz.model.spec.parts import Causal, DType, ExplicitVectors, Memory
 from attnviz.model.spec.view import View
 from attnviz.model.spec.vocabulary import Classes, Vocabulary
 
@@ -101,20 +101,22 @@ def import_checkpoint(
         lay_out(experiment)
         shown = None if signal is None else signal.image
         view = _first_view(experiment) if shown is None else View(picture="patches", projection="pair")
-        caption = _caption(model, experiment.n_queries)
-        return Document(replace(experiment, dtype=dtype), view, _title(model), caption, image=shown)
+        whole, length = replace(experiment, dtype=dtype), _trained_length(model)
+        return Document(whole, view, _title(model), image=shown, trained_length=length)
     except CheckpointError:
         raise
     except ValueError as error:
         raise CheckpointError(about(checkpoint.name, message_of(error))) from error
 
 
-def _caption(model: Blueprint, n_tokens: int) -> str:
-    """The sentence about a text that is longer than those of the training; a rotation has no end."""
-    most = model.checkpoint.config.get("max_position_embeddings")
-    is_longer = type(most) is int and n_tokens > most and isinstance(model.layers[0].position, Rope)
-    said = _("The model was trained for {most:,} positions; the text has {n:,}.")
-    return said.format(most=most, n=n_tokens) if is_longer else ""
+LENGTHS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
+"""Keys of the length of the texts of the training, in the words of the families."""
+
+
+def _trained_length(model: Blueprint) -> int | None:
+    """The most tokens of a text of the training, as the configuration says; None if it does not."""
+    config = model.checkpoint.config
+    return next((config[key] for key in LENGTHS if type(config.get(key)) is int and config[key] > 0), None)
 
 
 def _first_view(experiment: Experiment) -> View:
@@ -322,7 +324,7 @@ def _experiment(
                 most=int(first.position.end),
                 family=model.family.title,
             )
-            raise FieldError(name, Message("{n:,} tokens", n=len(ids)), fitting)
+            raise FieldError(name, token_count(len(ids)), fitting)
         rows = in_float64(embedding.rows(list(ids))) * around.embedding_scale + added
         return tuple(known.texts[i] for i in ids), ExplicitVectors(Matrix(rows))
 

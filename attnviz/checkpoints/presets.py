@@ -76,5 +76,7 @@ def _written(preset: ModelPreset) -> Document:
     read = experiment.n_queries - 1  # playback begins with the first generated token
     here = {"site": preset.site, "head": preset.head, "query": preset.query, "step": read}
     view = View(stage="weights", projection="pair", **here)  # type: ignore[arg-type]
-    shown = Document(experiment, view, preset.title, preset.description)
+    shown = replace(
+        document, experiment=experiment, view=view, title=preset.title, caption=preset.description
+    )
     return replace(shown, view=replace(view, picture=first_picture(shown)))

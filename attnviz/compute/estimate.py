@@ -11,7 +11,7 @@ from itertools import accumulate
 from attnviz.compute.budget import Estimate, EstimateLine, estimate_attention
 from attnviz.engines.decode.decodable import causal_experiment, encoder_of
 from attnviz.engines.flops import site_flops
-from attnviz.errors import Message, verbatim
+from attnviz.errors import Message, token_count, verbatim
 from attnviz.i18n import _
 from attnviz.model.operands.matrices import is_identity, output_tokens, transform_shape
 from attnviz.model.sites.by_hand import edited_shapes
@@ -47,13 +47,13 @@ def what_fits(experiment: Experiment, itemsize: int, room: int) -> Message:
     layers = bisect_right(list(accumulate(_full_pass(site, itemsize).bytes for site in sites)), room)
     if tokens and layers:
         return Message(
-            "; a text of {tokens:,} tokens would fit, or {layers} of {all} attentions",
-            tokens=tokens,
+            "; a text of {tokens} would fit, or {layers} of {all} attentions",
+            tokens=token_count(tokens),
             layers=layers,
             all=len(sites),
         )
     if tokens:
-        return Message("; a text of {tokens:,} tokens would fit", tokens=tokens)
+        return Message("; a text of {tokens} would fit", tokens=token_count(tokens))
     return verbatim("")
 
 

@@ -7,6 +7,8 @@ place, position, feature), so windows, steps and engines agree.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,14 +29,18 @@ def keep(seed: int, p: float, heads: Ints, q: Ints, k: Ints) -> NDArray[np.bool_
     state = _mix(_mix(np.asarray(seed, dtype=np.uint64)) ^ heads.astype(np.uint64))
     state = _mix(state[..., None] ^ q.astype(np.uint64))
     state = _mix(state[..., None] ^ k.astype(np.uint64)[..., None, :])
-    uniform = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return uniform >= p
+    # Of k · 2⁻⁵³, a number from 0 to 1, and p, in whole numbers.
+    survives: NDArray[np.bool_] = (state >> np.uint64(11)) >= np.uint64(math.ceil(p * 2.0**53))
+    return survives
 
 
 def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One SplitMix64 step; 64-bit arithmetic wraps around by design."""
     with np.errstate(over="ignore"):
         z = z + _GOLDEN
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
+        z ^= z >> np.uint64(30)
+        z *= np.uint64(0xBF58476D1CE4E5B9)
+        z ^= z >> np.uint64(27)
+        z *= np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+        return z

@@ -36,7 +36,10 @@ class NumpySpecial:
     @staticmethod
     def sigmoid(z: NDArray[Any]) -> NDArray[Any]:
         """exp(min(z, 0)) / (1 + exp(−|z|)): exponentials of negative numbers only, so nothing overflows."""
-        values: NDArray[Any] = np.exp(np.minimum(z, 0)) / (1 + np.exp(-np.abs(z)))
+        below = np.exp(-np.abs(z))
+        below += 1
+        values: NDArray[Any] = np.exp(np.minimum(z, 0))
+        values /= below
         return values
 
     @staticmethod

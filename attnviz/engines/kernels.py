@@ -1,4 +1,4 @@
-"""Compiled loops over weights as they are stored: in 16 bits, or as `Codes` of 4 or 8 bits.
+"""Compiled loops over weights as they are stored, in 16 bits or as `Codes` of 4 or 8 bits, and `erf`.
 
 NumPy and Torch multiply float32 with float32 alone: a stored weight would come from memory as four bytes for
 every product, or be converted by several passes over it. numba compiles the loops for the processor that it
@@ -7,6 +7,7 @@ finds, and keeps what it compiled beside this file or in the user's cache.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,13 @@ def short_product(bits: Any, is_half: bool, x: Any, y: Any) -> None:
         for i in range(x.size):
             total += _widened(stored[i], is_half) * x[i]
         y[row] = total
+
+
+@exact
+def error_function(x: Any, y: Any) -> None:
+    """y = erf(x), computed in float64."""
+    for i in range(x.size):
+        y[i] = math.erf(np.float64(x[i]))
 
 
 _LOW, _UP = np.uint8(15), np.uint8(4)

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.core.special import NUMPY_SPECIAL, Special
+from attnviz.core.special import NumpySpecial, Special
 from attnviz.engines.constants import Constants
 from attnviz.engines.engine import EngineError, ForEach, Holding, Unwarned, as_they_are, one_by_one
 from attnviz.engines.on_device import OnDevice
+from attnviz.engines.stored_product import FLOATS, kernels
 from attnviz.errors import FieldError, among
 
 NUMPY_DTYPES = ("float16", "float32", "float64")
@@ -28,6 +29,9 @@ BOUND_ROWS = 64
 
 PLAIN_SUM = 4096
 """Terms that may be added one after the other; past them NumPy's pairwise sum keeps the digits."""
+
+COMPILED_ERF = 2**15
+"""Numbers whose error function takes a sixth of the time in a compiled loop: 4 ms without."""
 
 SHORT = 32
 """Keys up to which a maximum along a row takes longer than one across many rows."""
@@ -58,6 +62,19 @@ def _ones(n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     return np.ones((n, 1), dtype=dtype)
 
 
+class EngineSpecial(NumpySpecial):
+    """With a compiled loop for many numbers; the numbers are the same."""
+
+    @staticmethod
+    def erf(x: NDArray[Any]) -> NDArray[Any]:
+        if x.size < COMPILED_ERF or x.dtype.name not in FLOATS or kernels() is None:
+            return NumpySpecial.erf(x)
+        given = np.ascontiguousarray(x)
+        made = np.empty_like(given)
+        kernels().error_function(given.reshape(-1), made.reshape(-1))
+        return made
+
+
 class NumpyEngine:
     """Computes with NumPy in float16 (whose products NumPy sums in float32), float32 or float64.
 
@@ -67,7 +84,7 @@ class NumpyEngine:
     name = "numpy"
     device = "cpu"
     xp: Any = np  # NumPy 2 is the array API; going through a wrapper costs a tenth of a second at the start
-    special: Special = NUMPY_SPECIAL
+    special: Special = EngineSpecial()
     block_rows: int | None = PRODUCT_ROWS
     spares_keys = True
     on_device: OnDevice | None = None

@@ -25,6 +25,7 @@ from attnviz.gui import pointer as pointing
 from attnviz.gui.head_names import HeadNames
 from attnviz.gui.player import Arrive, Event, Follow, Player
 from attnviz.gui.pointer import Pointer
+from attnviz.model.captions import check_links
 from attnviz.model.edit.chapters import Chapters
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
@@ -72,9 +73,7 @@ class Store(QObject):
     drawn_changed = Signal()
     """`gradient` is another one, or none."""
     rejected = Signal(object)
-    """The error of an edit that was rejected."""
-    mended = Signal()
-    """A field whose value was rejected has a valid one."""
+    """The error of an edit that was rejected; None once the field has a valid value."""
     noticed = Signal(object)
     """A Message: what an edit changed beside what it was made for."""
     engine_chosen = Signal(str, str)
@@ -282,6 +281,11 @@ class Store(QObject):
 
     def describe(self, caption: str) -> bool:
         """Replace the caption of the document; one that is not valid is sent through `rejected`."""
+        try:
+            check_links(caption)
+        except ValueError as error:
+            self.rejected.emit(error)
+            return False
         return self._say(caption=caption)
 
     def entitle(self, title: str) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from attnviz.model.controls import TARGET, Control, control_of
+from attnviz.errors import InputError, Message, quoted
+from attnviz.model.controls import CONTROLS, TARGET, Control, control_of
 
 Axis = Literal["query", "key"]
 
@@ -22,6 +23,7 @@ _LINK = re.compile(
     r"(?:\((?P<axis>query|key)(?: (?P<token>[^()]*[^() ]))?\)"
     rf"|\((?P<control>{TARGET})\))?"
 )
+_TARGET = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _SPACES = " \u2581\u0120"
 """A space, and the signs that vocabularies write for it."""
 
@@ -101,6 +103,24 @@ def pieces(caption: str) -> tuple[Piece, ...]:
             plain = ""
     plain += caption[end:]
     return (*parts, Piece(plain)) if plain else tuple(parts)
+
+
+def check_links(caption: str) -> None:
+    """Raise `InputError` for a word whose target is neither a token nor a control.
+
+    A caption that is read keeps such a target as plain text; one that is written has mistyped it.
+    """
+    for link in _LINK.finditer(caption):
+        stray = _TARGET.match(caption, link.end())
+        if stray is not None and link["word"] is not None and caption[link.end() - 1] == "]":
+            raise InputError(
+                Message(
+                    "The link of {word} must be query, key or one of the controls {controls}; got {target}.",
+                    word=quoted(link["word"]),
+                    controls=", ".join(CONTROLS),
+                    target=quoted(stray[1]),
+                )
+            )
 
 
 def plain_caption(caption: str) -> str:

@@ -59,6 +59,9 @@ class Difference(Pointwise):
     pattern = "partners"
     letters = "1, −λ"
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> None:
+        """λ and its slopes are functions of the document."""
+
     def heads_with(self, head: int) -> Indices:
         return head % self.half, head % self.half + self.half
 

@@ -6,7 +6,7 @@ Over 500 lines because the rules share what masks, sinks and added numbers do to
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -161,6 +161,12 @@ class Normaliser(Operation):
     def empties(self) -> bool:
         """True if a row whose cells are all hidden has no weights of its own."""
         return not (self.late or self.lowers)
+
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> Normaliser | None:
+        """Added numbers are functions of the document."""
+        if self.added is not None:
+            return None
+        return self if self.sinks is None else replace(self, sinks=numbers["sinks"][0])
 
     # --- the array -------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ Over 500 lines because the base class states all questions that an operation ans
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -449,6 +449,11 @@ def in_groups(head: int, group_size: int) -> tuple[int, ...]:
     return tuple(range(head * group_size, (head + 1) * group_size))
 
 
+def are_shared(positions: tuple[Ints, Ints]) -> bool:
+    """True if all that stands in front has the same queries and keys."""
+    return all(one.ndim == 1 for one in positions)
+
+
 def singly(cells: Floats, positions: tuple[Ints, Ints]) -> Iterator[tuple[tuple[int, ...], Ints, Ints]]:
     """The indices of the leading axes of cells (..., head, query, key), with the queries and keys there."""
     leading = cells.shape[:-3]
@@ -577,6 +582,13 @@ class Operation:
     def pull(self, g: Any, pulled: Pulled) -> None:
         """The vector–Jacobian product: from the gradient by the result to those by inputs and parameters."""
         raise NotImplementedError
+
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> Operation | None:
+        """The same with other numbers of the weights that it holds itself, (rows, columns) by path.
+
+        None if the document has to make it.
+        """
+        return self
 
     def flops(self, shape: tuple[int, ...], *inputs: tuple[int, ...]) -> int:
         """Floating-point operations of a result of a public shape, from inputs of theirs; 0: not counted."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    are_shared,
     singly,
 )
 from attnviz.operations.terms import Line, Pieces, Text, constant, guarded, words
@@ -128,13 +129,18 @@ class Plus(Pointwise):
     at: Callable[[Ints, Ints, Ints], Floats]
     parameters: Callable[[Floats, Ints, Ints], dict[str, Floats]]
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> None:
+        """Its numbers are functions of the document."""
+
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
         scores += arrays.asarray(self.at(block.heads, block.q_positions, block.k_positions))
 
     def pull(self, g: Any, pulled: Pulled) -> None:
         pulled.add(g)
-        cells = pulled.by_heads(g.part())
-        for at, queries, keys in singly(cells, pulled.positions()):
+        cells, positions = pulled.by_heads(g.part()), pulled.positions()
+        if are_shared(positions):
+            cells = cells.sum(axis=tuple(range(cells.ndim - 3)))
+        for at, queries, keys in singly(cells, positions):
             for name, found in self.parameters(cells[at], queries, keys).items():
                 pulled.add_parameter(name, pulled.arrays.asarray(found))
 
@@ -205,6 +211,12 @@ class PlusRow(Pointwise):
 
     goes_on = False
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> PlusRow:
+        if self.table is None:
+            return self
+        path, _length, start = self.table
+        return replace(self, at=lambda positions: numbers[path][positions + start])
+
     def of(self, arrays: Arrays, x: Array, positions: Ints) -> Array:
         return x + arrays.asarray(self.at(positions))
 
@@ -213,7 +225,10 @@ class PlusRow(Pointwise):
         if self.table is not None:
             path, length, start = self.table
             by_table = pulled.arrays.zeros((length, g.shape[-1]))
-            leading, positions = tuple(g.shape[:-2]), pulled.token_positions()
+            positions = pulled.token_positions()
+            if positions.ndim == 1:
+                g = pulled.arrays.xp.sum(g, axis=tuple(range(g.ndim - 2)))
+            leading = tuple(g.shape[:-2])
             firsts = np.broadcast_to(positions, (*leading, g.shape[-2]))[..., 0] + start
             for number, at in enumerate(np.ndindex(leading)):
                 rows = slice(int(firsts[at]), int(firsts[at]) + g.shape[-2])

@@ -12,7 +12,7 @@ position), b their queries (position to content); no u, no c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +33,7 @@ from attnviz.operations.operation import (
     Reads,
     Use,
     Writer,
+    are_shared,
     in_groups,
     singly,
 )
@@ -92,23 +93,27 @@ class Relative(Operation):
     def _at(self, heads: Ints, queries: Ints, keys: Ints) -> RelativeParts:
         return self.parts(heads, queries[:, None] - keys + self.offset)
 
+    def with_numbers(self, numbers: Mapping[str, Floats]) -> None:
+        """Its tables are functions of the document."""
+
     def shape_(self, arrays: Arrays, scores: Array, block: Block) -> None:
+        positions = block.q_positions, block.k_positions
+        if block.heads.ndim == 2 and are_shared(positions):
+            self._add_(arrays, scores, self._at(block.heads, *positions), *block.qk)
+            return
         leading = scores.shape[:-4]
         heads = np.broadcast_to(block.heads, (*leading, *scores.shape[-4:-2]))
-        queries, keys = (
-            np.broadcast_to(one, (*leading, 1, 1, one.shape[-1]))
-            for one in (block.q_positions, block.k_positions)
-        )
+        queries, keys = (np.broadcast_to(one, (*leading, 1, 1, one.shape[-1])) for one in positions)
         for at in np.ndindex(leading):
             parts = self._at(heads[at], queries[at][0, 0], keys[at][0, 0])
             q, k = (one[at] for one in block.qk)
             self._add_(arrays, scores[at], parts, q, k)
 
     def _add_(self, arrays: Arrays, scores: Array, parts: RelativeParts, q: Array, k: Array) -> None:
-        """The terms of q (g, r, q, d) and k (g, k, d) to the scores (g, r, q, k), in place."""
+        """The terms of q (..., g, r, q, d) and k (..., g, k, d) to the scores (..., g, r, q, k), in place."""
         transposed = arrays.xp.matrix_transpose
         n_queries, n_keys = parts.rows.shape
-        k_g1kd = k[:, None, :, :]
+        k_g1kd = k[..., None, :, :]
         to_query = q @ transposed(arrays.asarray(parts.to_query))
         scores += to_query[..., np.arange(n_queries)[:, None], parts.rows]
         if parts.to_key is not None:
@@ -129,7 +134,8 @@ class Relative(Operation):
         as_q, as_k = pulled.input(1), pulled.input(2)
         cells, q, k = (pulled.by_heads(array) for array in (g.part(), as_q, as_k))
         by_q, by_k = np.empty_like(q), np.empty_like(k)
-        for at, *positions in singly(cells, pulled.positions()):
+        places = pulled.positions()
+        for at, *positions in [((), *places)] if are_shared(places) else singly(cells, places):
             parts = self._at(np.arange(cells.shape[-3]), *positions)
             by_q[at], by_k[at], found = self._pulled(parts, cells[at], q[at], k[at])
             for name, gradient in self.tables(parts, found).items():
@@ -140,21 +146,24 @@ class Relative(Operation):
     def _pulled(
         self, parts: RelativeParts, cells: Floats, q: Floats, k: Floats
     ) -> tuple[Floats, Floats, ByParts]:
-        """The gradients by q and k, (head, token, d), and by the parts, from that by the scores."""
+        """The gradients by q and k, (..., head, token, d), and by the parts, summed over what is in front,
+        from that by the scores.
+        """
         width = parts.to_query.shape[1]
         by_query = _binned(cells, parts.rows, width)
-        by_q, keys = by_query @ parts.to_query, np.repeat(k, self.group_size, axis=0)
+        by_q, keys = by_query @ parts.to_query, np.repeat(k, self.group_size, axis=-3)
         by_k = np.zeros_like(keys)
-        found = ByParts(to_query=by_query.mT @ q, constant=by_query.sum(axis=1))
+        found = ByParts(to_query=_summed(by_query.mT @ q, 3), constant=_summed(by_query.sum(axis=-2), 2))
         if parts.to_key is not None:
             by_key = _binned(cells.mT, parts.rows.T, width)
             by_k += by_key @ parts.to_key
-            found = replace(found, to_key=by_key.mT @ keys)
+            found = replace(found, to_key=_summed(by_key.mT @ keys, 3))
         if parts.key_bias is not None:
-            of_keys = cells.sum(axis=1)[..., None]
+            of_keys = cells.sum(axis=-2)[..., None]
             by_k += of_keys * parts.key_bias[:, None, :]
-            found = replace(found, key_bias=np.sum(of_keys * keys, axis=1))
-        return by_q, by_k.reshape(len(k), self.group_size, *k.shape[1:]).sum(axis=1), found
+            found = replace(found, key_bias=_summed(np.sum(of_keys * keys, axis=-2), 2))
+        of_groups = by_k.reshape(*k.shape[:-2], self.group_size, *k.shape[-2:])
+        return by_q, of_groups.sum(axis=-3), found
 
     def made_of(self, place: int, cell: At) -> Cells:
         row, column = (cell.row,), (cell.column,)
@@ -221,13 +230,19 @@ class Relative(Operation):
 
 
 def _binned(g: Floats, rows: Ints, width: int) -> Floats:
-    """The sums of g (head, i, j) over the j whose `rows[i, j]` is each row of a table: (head, i, row)."""
+    """The sums of g (..., i, j) over the j whose `rows[i, j]` is each row of a table: (..., i, row)."""
     n = len(rows)
     places = (np.arange(n)[:, None] * width + rows).ravel()
-    sums = np.empty((len(g), n * width))
-    for head, cells in enumerate(g):
-        sums[head] = np.bincount(places, cells.ravel(), n * width)
-    return sums.reshape(len(g), n, width)
+    leading = g.shape[:-2]
+    sums = np.empty((*leading, n * width))
+    for at in np.ndindex(leading):
+        sums[at] = np.bincount(places, g[at].ravel(), n * width)
+    return sums.reshape(*leading, n, width)
+
+
+def _summed(x: Floats, n_axes: int) -> Floats:
+    """The sum over all axes but the last `n_axes`."""
+    return np.asarray(x.sum(axis=tuple(range(x.ndim - n_axes))))
 
 
 def _dot(numbers: Numbers, name: tuple[str, Hue], place: tuple[int, int, int], others: Floats) -> Line:

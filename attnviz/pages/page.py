@@ -36,6 +36,7 @@ from attnviz.model.trace import Trace
 from attnviz.pages.contents import contents
 from attnviz.pages.fonts import font_rules
 from attnviz.pages.sites import Blocks, in_each_language, site_record
+from attnviz.pages.sums import sum_card
 from attnviz.version import __version__
 
 WORDS = {
@@ -208,7 +209,8 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
     sites = [site_record(trace, view, trace.site(name), several, blocks) for name, several in kept.items()]
     present = [stage["id"] for stage in sites[at]["stages"]]
     stage = _first_stage(view.stage, present) or site.raw_map
-    is_lined = stage in LINED
+    picture = view.picture if view.picture in PICTURES and stage in LINED else "map"
+    head = min(view.head, sites[at]["heads"] - 1)
     return {
         "titles": in_each_language(lambda: as_shown(document.title)),
         "captions": in_each_language(lambda: plain_caption(as_shown(document.caption))),
@@ -219,9 +221,10 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         "sites": sites,
         "site": at,
         "stage": stage,
-        "head": min(view.head, sites[at]["heads"] - 1),
+        "head": head,
         "row": view.query,
-        "picture": view.picture if view.picture in PICTURES and is_lined else "map",
+        "picture": picture,
+        "sum": in_each_language(lambda: _sum(trace, site.name, head, view.query, picture)),
         "lines": {
             "stages": list(LINED),
             "from": view.lines.queries,
@@ -239,6 +242,12 @@ def _data(document: Document, trace: Trace, decoding: Decoding | None, blocks: B
         },
         "steps": [] if decoding is None else steps(decoding),
     }
+
+
+def _sum(trace: Trace, site: str, head: int, query: int, picture: str) -> str:
+    """The card of the sum below a picture of words, which shows the weights of one query; else empty."""
+    last = trace.site(site).shape(trace.site(site).map)[-2] - 1
+    return sum_card(trace, site, head, min(query, last)) if picture in PICTURES else ""
 
 
 def _first_stage(stage: str, present: list[str]) -> str:

@@ -1,1 +1,1 @@
-"""Numbers of a document that change along their gradient, one step at a time."""
+"""Numbers of a document that change along their gradient: single steps, and batches of sequences."""

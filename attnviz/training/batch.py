@@ -11,19 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.errors import FieldError, Message, must_be, size
+from attnviz.errors import NOTHING, FieldError, must_be, size
 from attnviz.model.binding import bind
 from attnviz.model.sites.sites import sites
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.site import Site
 from attnviz.model.weights import Weight, weights_of
 from attnviz.operations.operation import Operation
 from attnviz.training.parameters import EMBEDDING, parameters_of
-from attnviz.training.sites import Gradients, SitePass, SitePlan
-from attnviz.training.trainable import of_length
+from attnviz.training.site_pass import Gradients, SitePass, SitePlan
+from attnviz.training.trainable import with_length
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -72,7 +75,7 @@ class Batch:
     """
 
     def __init__(self, engine: Engine, experiment: Experiment, n: int) -> None:
-        self.engine, self.experiment, self.n = engine, of_length(experiment, n), n
+        self.engine, self.experiment, self.n = engine, with_length(experiment, n), n
         known = self.experiment.vocabulary
         assert known is not None
         self._scale, self.n_tokens = known.embedding_scale, len(known.tokens)
@@ -91,11 +94,19 @@ class Batch:
             return {name: asarray(self.engine.asarray(one), copy=True) for name, one in made.items()}
 
     def put(self, experiment: Experiment, parameters: Parameters) -> Experiment:
-        """An experiment of the same mechanism with the numbers of `parameters`."""
-        for one in parameters_of(experiment):
-            if one.name in parameters:
-                numbers = self.engine.to_numpy(parameters[one.name]).astype(np.float64)
-                experiment = one.put(experiment, numbers)
+        """An experiment of the same mechanism with the numbers of `parameters`.
+
+        Its vectors follow the embedding where they are rows of it, and stay where they are not.
+        """
+        numbers = {name: self.engine.to_numpy(one).astype(np.float64) for name, one in parameters.items()}
+        standing = parameters_of(experiment)
+        if all(one.name != EMBEDDING for one in standing):
+            assert experiment.vocabulary is not None
+            known = replace(experiment.vocabulary, embedding=Matrix(numbers[EMBEDDING]))
+            experiment = replace(experiment, vocabulary=known)
+        for one in standing:
+            if one.name in numbers:
+                experiment = one.put(experiment, numbers[one.name])
         return experiment
 
     def loss_and_gradients(
@@ -177,19 +188,19 @@ class Batch:
             if given.ndim != 2 or given.shape != (len(ids), self.n):
                 shaped = must_be("{shape}: sequences of {n} tokens", shape=size((len(ids), self.n)), n=self.n)
                 raise FieldError(name, size(given.shape), shaped)
-        least, most = int(ids.min()), max(int(ids.max()), int(targets.max()))
-        if least < 0 or most >= self.n_tokens:
-            known = must_be("ids of the vocabulary, from 0 to {most}", most=self.n_tokens - 1)
-            raise FieldError("ids", least if least < 0 else most, known)
+            most = int(given.max())
+            strange = most if most >= self.n_tokens else int(ids.min())
+            if not 0 <= strange < self.n_tokens:
+                known = must_be("ids of the vocabulary, from 0 to {most}", most=self.n_tokens - 1)
+                raise FieldError(name, strange, known)
         if int(targets.max()) < 0:
-            raise FieldError("targets", Message("none"), must_be("counted at one position at least"))
+            raise FieldError("targets", NOTHING, must_be("counted at one position at least"))
 
 
 class _Bound:
     """The plan of a site with the names of the parameters that its weights are.
 
-    `held` are read by path; `others` are made into functions by the document, so that their operations are
-    bound anew.
+    The pass reads `rows` and `matrices` by path; operations hold the `others` themselves.
     """
 
     def __init__(self, plan: SitePlan, uses: Mapping[str, tuple[str, bool]]) -> None:
@@ -216,12 +227,25 @@ class _Bound:
         )
 
     def _operations(self, engine: Engine, parameters: Parameters) -> Mapping[str, Operation]:
+        operations = self.plan.operands.operations
         if not self.others:
-            return self.plan.operands.operations
+            return operations
+        numbers = {weight.path: engine.to_numpy(parameters[name]) for weight, name in self.others}
+        made, site = dict[str, Operation](), None
+        for stage, operation in operations.items():
+            changed = operation.with_numbers(numbers)
+            if changed is None:
+                site = self._site(numbers) if site is None else site
+                changed = bind(site, stage)
+            made[stage] = changed
+        return made
+
+    def _site(self, numbers: Mapping[str, NDArray[Any]]) -> Site:
+        """The site with these numbers."""
         site = self.plan.site
-        for weight, name in self.others:
-            site = weight.put(site, engine.to_numpy(parameters[name]).astype(np.float64))
-        return {stage: bind(site, stage) for stage in self.plan.operands.operations}
+        for weight, _name in self.others:
+            site = weight.put(site, numbers[weight.path].astype(np.float64))
+        return site
 
 
 def _cross_entropy(engine: Engine, logits: Array, targets: Ints) -> tuple[float, NDArray[Any], Array]:

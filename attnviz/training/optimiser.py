@@ -9,7 +9,16 @@ from typing import Any
 
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
-from attnviz.errors import FieldError, InputError, Message, among, must_be, whole_number
+from attnviz.errors import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    FieldError,
+    InputError,
+    Message,
+    among,
+    must_be,
+    whole_number,
+)
 from attnviz.i18n import N_
 
 Moments = tuple[Array, ...]
@@ -71,12 +80,12 @@ class Settings:
         for name in ("rate", "epsilon", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise FieldError(name, value, must_be("a positive number"))
+                raise FieldError(name, value, POSITIVE)
         for name in ("beta_1", "beta_2", "momentum"):
             if not 0 <= getattr(self, name) < 1:
                 raise FieldError(name, getattr(self, name), must_be("at least 0 and less than 1"))
         if not 0 <= self.decay < math.inf:
-            raise FieldError("decay", self.decay, must_be("0 or a positive number"))
+            raise FieldError("decay", self.decay, NOT_NEGATIVE)
         for name, least in (("warmup", 0), ("steps", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:

@@ -7,14 +7,14 @@ Training and held-out texts never share a list, a pair or a line.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.errors import FieldError, must_be, whole_number
+from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.i18n import N_
 from attnviz.training.batch import NOT_COUNTED
 
@@ -22,7 +22,7 @@ Ids = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 HELD_OUT = 8
-"""One text of so many is held out, where a task makes its texts."""
+"""One text in eight is held out, where a task makes its texts."""
 MOST_TRIES = 200
 """Draws until a text of the wanted side is found: one of eight is missed so often once in 10¹¹ texts."""
 
@@ -255,3 +255,15 @@ TASKS: tuple[Task, ...] = (
     Task("lines", N_("Your lines"), N_("Lines of your own text: which token comes next?"), Lines, 0.9),
 )
 TASK_BY_ID = {task.id: task for task in TASKS}
+
+
+def made_task(id_: str, **sizes: int) -> Sampler:
+    """A task that the program makes, with its sizes. Raises `FieldError` for another name or size."""
+    made = {id_: task for id_, task in TASK_BY_ID.items() if task.make is not Lines}
+    if id_ not in made:
+        raise FieldError("task", id_, among(made))
+    names = [field.name for field in fields(made[id_].make) if field.init]  # type: ignore[arg-type]
+    strange = next((name for name in sizes if name not in names), None)
+    if strange is not None:
+        raise FieldError("sizes", strange, among(names))
+    return made[id_].make(**sizes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, Message, must_be, whole_number
+from attnviz.errors import NOTHING, FieldError, Message, must_be, of_length, whole_number
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import sites
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -27,7 +27,7 @@ class Obstacle:
 
 def _memory(experiment: Experiment) -> object:
     memory = experiment.memory
-    return None if memory is None else Message("{n} memory tokens", n=len(memory.tokens))
+    return None if memory is None else of_length(len(memory.tokens))
 
 
 def _readout(experiment: Experiment) -> object:
@@ -35,7 +35,7 @@ def _readout(experiment: Experiment) -> object:
 
 
 def _vocabulary(experiment: Experiment) -> object:
-    return Message("nothing") if experiment.vocabulary is None else None
+    return NOTHING if experiment.vocabulary is None else None
 
 
 def _classes(experiment: Experiment) -> object:
@@ -45,7 +45,7 @@ def _classes(experiment: Experiment) -> object:
 
 def _edits(experiment: Experiment) -> object:
     count = sum(len(site.edits) for site in sites(experiment).values())
-    return Message("{n} edits", n=count) if count else None
+    return of_length(count) if count else None
 
 
 OBSTACLES: tuple[Obstacle, ...] = (
@@ -66,7 +66,7 @@ def check_trainable(experiment: Experiment) -> None:
             raise FieldError(obstacle.field, found, obstacle.requirement)
 
 
-def of_length(experiment: Experiment, n: int) -> Experiment:
+def with_length(experiment: Experiment, n: int) -> Experiment:
     """The experiment with `n` tokens, rows of its vocabulary; all else stays.
 
     Raises `FieldError` for an obstacle, for no whole number of tokens from 2 on, and for more than a position

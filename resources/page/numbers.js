@@ -103,6 +103,8 @@ async function matrix(row, head, at = site()) {
     hidden: (i, j) => Boolean(cells && bit(cells, i * columns + j)) };
 }
 
+// As in the window: four decimals, so that 0.9999 is no 1.
+const probability = (p) => (p !== 0 && p < 1e-4 ? p.toExponential(1).replace("-", "−") : p.toFixed(4));
 function shown(value) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";

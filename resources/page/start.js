@@ -10,6 +10,8 @@ async function draw() {
   document.title = data.titles[state.language] || "attnviz";
   $("caption").textContent = data.captions[state.language];
   $("in_program").textContent = data.has_controls ? say("in_program") : "";
+  $("sum").hidden = !data.sum[state.language];
+  $("sum").innerHTML = data.sum[state.language]; // made with the page: its texts are escaped
   $("strip").hidden = site().stages.length < 2;
   $("stage").textContent = title(row);
   $("formula").textContent = row.formulas[state.language];

@@ -13,7 +13,7 @@ function drawSteps() {
     word.textContent = step.token;
     if (step.p !== null) {
       word.style.background = `rgba(42, 103, 201, ${0.12 + 0.5 * step.p})`;
-      word.title = shown(step.p);
+      word.title = probability(step.p);
     }
     if (at === state.step) word.setAttribute("aria-current", "true");
     word.onclick = () => goTo(at);
@@ -23,7 +23,7 @@ function drawSteps() {
     const name = document.createElement("span"), bar = document.createElement("i"), number = document.createElement("span");
     name.textContent = token;
     bar.style.width = `${100 * p}%`;
-    number.textContent = shown(p);
+    number.textContent = probability(p);
     return [name, bar, number];
   }));
 }

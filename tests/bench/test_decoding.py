@@ -119,7 +119,7 @@ def test_without_transformers_the_rest_is_measured_and_it_is_one_sentence(
     assert "NumPy, with cache" in said and "PASS (≥" not in said
 
 
-def test_the_command_measures_decoding_or_all_else(
+def test_the_command_measures_one_subject_or_all_else(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     called = []
@@ -127,8 +127,10 @@ def test_the_command_measures_decoding_or_all_else(
     monkeypatch.setattr(
         "attnviz.bench.decoding.bench.main", lambda json: called.append(("decode", json)) or 0
     )
-    for arguments in (["bench"], ["bench", "--json"], ["bench", "decode"], ["bench", "decode", "--json"]):
-        assert main(arguments) == 0
-    assert called == [("all", False), ("all", True), ("decode", False), ("decode", True)]
+    monkeypatch.setattr("attnviz.bench.training.bench.main", lambda json: called.append(("train", json)) or 0)
+    subjects = {"all": [], "decode": ["decode"], "train": ["train"]}
+    for given in subjects.values():
+        assert main(["bench", *given]) == main(["bench", *given, "--json"]) == 0
+    assert called == [(name, json) for name in subjects for json in (False, True)]
     assert main(["bench", "encode"]) == 2
     assert "encode" in capsys.readouterr().err

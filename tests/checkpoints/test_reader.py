@@ -627,9 +627,11 @@ def test_a_text_longer_than_those_of_the_training_is_told(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_folder(folder, llama_arrays(), {**LLAMA_CONFIG, "max_position_embeddings": 4})
-    said = "The model was trained for 4 positions; the text has 5."
-    captions = [import_checkpoint(folder, ids=[1] * n).caption for n in (4, 5)]
-    assert captions == ["", said]
+    said = "The model was trained on texts of up to 4 tokens; this one has 5."
+    short, long = (import_checkpoint(folder, ids=[1] * n) for n in (4, 5))
+    assert short.trained_length == long.trained_length == 4 and long.caption == ""
+    assert [short.beyond_training(4), long.beyond_training(5)] == [None, said]
     made = tmp_path / "made.safetensors"
     assert main(["import", str(folder), "--ids", "1,1,1,1,1", "-o", str(made)]) == 0
     assert capsys.readouterr().err == f"{said}\n"
+    assert attnviz.load(made) == replace(long, title=attnviz.load(made).title)

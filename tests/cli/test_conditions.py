@@ -24,6 +24,8 @@ def options_of(command: Command) -> dict[str, Action]:
     """The options and arguments of a command by every name."""
     made = ArgumentParser()
     command.add(made)
+    for group in made._mutually_exclusive_groups:
+        group._group_actions[0].required = group.required
     return {name: one for one in made._actions for name in (one.option_strings or [one.metavar or one.dest])}
 
 

@@ -51,7 +51,7 @@ def test_a_text_of_ones_own_is_trained_by_its_characters(tmp_path: Path, capsys:
         (["--sizes", "n_words=x"], "--sizes n_words must be a whole number; got 'x'"),
         (["--task", "lines"], "--task lines needs --lines"),
         (["--lines", "x.txt"], "--lines needs --task lines"),
-        (["--new-words", "--rate", "0"], "rate must be a positive number; got 0"),
+        (["--new-words", "--rate", "0"], "rate must be a finite number above 0; got 0.0"),
         (["--task", "lines", "--lines", "no/such.txt"], "no/such.txt"),
     ],
 )

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info
 from attnviz.compute import estimate as estimates
 from attnviz.compute import execute as module
 from attnviz.compute.budget import BudgetError
-from attnviz.compute.estimate import estimate, estimate_decoding
+from attnviz.compute.estimate import estimate, estimate_decoding, what_fits
 from attnviz.compute.execute import execute, execute_decoding, forget_lost_devices
 from attnviz.engines import run as run_module
 from attnviz.engines.decode.run import decode
@@ -338,6 +338,14 @@ def test_what_stands_before_a_vocabulary_is_counted() -> None:
     assert estimate(more, 4).flops - estimate(plain, 4).flops == 3 * (2 * 4 * 4 + 4 + 4 + 5 * 4)
     # Three rows of four numbers for each token, and the matrix in the engine's type.
     assert estimate(more, 4).bytes - estimate(plain, 4).bytes == (3 * 3 * 4 + 4 * 4) * 4
+
+
+def test_what_fits_is_said_in_the_singular_and_in_the_plural() -> None:
+    rooms = range(0, estimate(experiment(), 8).bytes, 16)
+    found = {str(message): message for message in (what_fits(experiment(), 8, room) for room in rooms)}
+    lengths = ["1 token", *(f"{n} tokens" for n in range(2, 7))]
+    assert list(found) == ["", *(f"; a text of {length} would fit" for length in lengths)]
+    assert all(message.text() == said for said, message in found.items())
 
 
 def test_nothing_is_allocated_past_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,6 +255,18 @@ def test_a_pill_types_a_word_and_undo_takes_it_back_in_one_step(controlled: Desk
     assert controlled.store.experiment == before and not he.isChecked()
 
 
+def test_a_control_at_the_end_of_a_line_is_there(story: Desk) -> None:
+    text, ends = caption(story), set[int]()
+    (he,) = (one for one in map(text.control, range(9)) if one is not None)
+    for width in range(260, 700, 3):
+        text.setFixedWidth(width)
+        QApplication.processEvents()
+        assert text.toolTip() == "", "nothing is cut"
+        assert he.isVisible() and text.rect().contains(he.geometry()), width
+        ends.add(he.y() // text.line)
+    assert len(ends) > 1
+
+
 def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(controlled: Desk) -> None:
     causal, second = spoken(controlled, "causal"), spoken(controlled, "head 2")
     assert isinstance(causal, Pill) and isinstance(second, Pill) and causal.isChecked()
@@ -266,14 +278,15 @@ def test_a_mask_and_a_head_are_pressed_and_one_that_does_not_fit_says_why(contro
     assert "from 1 to 4" in spoken(controlled, "head 9").toolTip()
 
 
-def test_a_drag_of_a_number_is_one_entry_of_the_history(controlled: Desk) -> None:
+@pytest.mark.parametrize("way", [QPoint(0, -1), QPoint(1, 0)], ids=["up", "right"])
+def test_a_drag_of_a_number_is_one_entry_of_the_history(controlled: Desk, way: QPoint) -> None:
     field, store = spoken(controlled, "temperature"), controlled.store
     middle = field.rect().center()
     QTest.mousePress(field, Qt.MouseButton.LeftButton, pos=middle)
     for step in range(1, 30):
-        QTest.mouseMove(field, middle - QPoint(0, step))
+        QTest.mouseMove(field, middle + step * way)
         assert spoken(controlled, "temperature") is field
-    QTest.mouseRelease(field, Qt.MouseButton.LeftButton, pos=middle - QPoint(0, 29))
+    QTest.mouseRelease(field, Qt.MouseButton.LeftButton, pos=middle + 29 * way)
     assert store.attention.temperature == pytest.approx(1.02**29, rel=1e-3)  # as in Mechanism
     store.undo()
     assert store.attention.temperature == 1.0 and not store.can_undo
@@ -313,14 +326,27 @@ def test_tab_walks_words_and_controls_as_they_are_read_and_enter_presses(control
     assert text.hasFocus() and controlled.store.pointer.cell == Cell("k", 4, 0, 1)  # of two key heads
 
 
-def test_a_wrong_control_is_said_and_its_text_stays_to_be_mended(controlled: Desk) -> None:
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("[x](mask shadow)", "mask must be one of 'causal', 'prefix'"),
+        (
+            "[T = 4](temperature 4)",
+            "The link of 'T = 4' must be query, key or one of the controls set, type, mask, head; "
+            "got 'temperature 4'.",
+        ),
+    ],
+)
+def test_a_wrong_control_is_said_and_its_text_stays_to_be_mended(
+    controlled: Desk, written: str, says: str
+) -> None:
     before = controlled.store.document
     controlled.click(controlled.find(QToolButton, "caption_edit_button"))
     editor = controlled.find(CaptionEditor, "caption_editor")
-    editor.setPlainText("[x](mask shadow)")
+    editor.setPlainText(written)
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    assert controlled.store.document == before
-    assert editor.isVisible() and editor.toPlainText() == "[x](mask shadow)"
+    assert controlled.store.document == before and says in controlled.said()
+    assert editor.isVisible() and editor.toPlainText() == written
     QTest.keyClick(editor, Qt.Key.Key_Escape)
     assert caption(controlled).isVisible() and not editor.isVisible()
 

@@ -112,6 +112,24 @@ def test_a_later_start_stands_at_the_end_of_the_way(open_desk: Desk) -> None:
     assert not glance(open_desk).motion.is_playing and glance(open_desk).way.scrubber.part == 1.0
 
 
+def test_the_sum_and_the_sentence_are_enlarged_alone(open_desk: Desk) -> None:
+    desk, panel = open_desk, glance(open_desk)
+    usual = panel.values.plane.height(), panel.sentence.arcs.height()
+    desk.window.commands["enlarge"].trigger()
+    desk.qtbot.waitUntil(lambda: panel.values.plane.height() > 2 * usual[0])
+    assert panel.values.isVisible() and panel.way.isVisible() and not panel.sentence.isVisible()
+    desk.press_key(Qt.Key.Key_Escape)
+    desk.qtbot.waitUntil(lambda: (panel.values.plane.height(), panel.sentence.arcs.height()) == usual)
+    desk.click(panel.sentence.enlarge)
+    assert desk.window.workspaces.enlarged == "glance"
+    desk.qtbot.waitUntil(lambda: panel.sentence.arcs.height() > 2 * usual[1])
+    assert not panel.values.isVisible() and not panel.sentence.fold.isVisible()
+    assert panel.sentence.enlarge.accessibleName() == "Restore the panel"
+    desk.click(panel.sentence.enlarge)
+    desk.qtbot.waitUntil(lambda: (panel.values.plane.height(), panel.sentence.arcs.height()) == usual)
+    assert panel.sentence.fold.isVisible() and desk.window.workspaces.enlarged == ""
+
+
 def test_it_folds_to_a_line_and_opens_again_by_one_click(open_desk: Desk, settings: Settings) -> None:
     desk = open_desk
     desk.find(Button, "glance_fold").click()

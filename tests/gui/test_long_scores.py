@@ -49,6 +49,18 @@ def colors(panel: QWidget) -> list[bytes]:
     return [heat._scene.indices.tobytes() for heat in panel.findChildren(HeatMap)]
 
 
+def at_rest(desk: Desk, panel: str) -> bytes:
+    """The picture of a panel once its layout is at rest: Qt tells some sizes a round of events later."""
+    found = [b""]
+
+    def is_same() -> bool:
+        found.append(pixels(picture(desk.window.panels[panel]).copy()).tobytes())
+        return found[-1] == found[-2]
+
+    desk.qtbot.waitUntil(is_same)
+    return found[-1]
+
+
 def painted(desk: Desk) -> dict[str, Any]:
     """The picture of each panel in the first view, and of its maps in all."""
     desk.window.complete()
@@ -61,8 +73,7 @@ def painted(desk: Desk) -> dict[str, Any]:
         dock, room = desk.window.docks[row.id], desk.window.size() * 0.9
         desk.qtbot.waitUntil(lambda dock=dock, room=room: dock.size().boundedTo(room) == room)
         desk.settle()
-        image = picture(desk.window.panels[row.id]).copy()
-        found[row.id] = None if row.id == TIMED else pixels(image).tobytes()
+        found[row.id] = None if row.id == TIMED else at_rest(desk, row.id)
         desk.window.workspaces.give_back()
     desk.window.workspaces.reset()  # the tabs of the last time say what is seen
     for view in VIEWS:

@@ -76,12 +76,13 @@ def test_a_slow_run_says_so_over_the_pictures_and_nothing_of_them_is_exported(
     assert all("of an earlier state" in reason for reason in reasons(desk).values())
     dock = desk.window.docks["stage"]
     assert not count_color(picture(dock), LIGHT.error, tolerance=0), "nothing is wrong"
-    for command in ("export_figure", "export_panel", "copy_picture", "copy_table"):
+    ids = ("export_figure", "export_panel", "copy_picture", "copy_table")
+    for command in (*(desk.window.commands[id_] for id_ in ids), desk.export_entry("page")):
         QGuiApplication.clipboard().setText("of before")
         desk.window.status.clear()
-        desk.window.commands[command].trigger()
-        assert desk.said().startswith("An export needs the numbers of this document"), command
-        assert QGuiApplication.clipboard().text() == "of before", command
+        command.trigger()
+        assert desk.said().startswith("An export needs the numbers of this document"), command.text()
+        assert QGuiApplication.clipboard().text() == "of before", command.text()
     goes_on.set()
     desk.settle()
     assert reasons(desk) == {}

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from attnviz.model.captions import Anchor, Piece, pieces, plain_caption
+from attnviz.errors import InputError
+from attnviz.model.captions import Anchor, Piece, check_links, pieces, plain_caption
+from attnviz.model.io.files import dumps, loads
+from attnviz.model.io.presets import PRESETS, Preset, load_preset, preset_ids
 
 SHE = ("<|begin|>", "By", " the", " lake", " Lily", " met", " Tom", ".", " Tom", "s", ":", " she")
 
@@ -96,3 +100,36 @@ def test_a_word_that_the_caption_offers_to_type_is_no_loss() -> None:
 @pytest.mark.parametrize("part", ["[", "[a", "[[", "[a]", "]", "\\", "[a][", "(key"])
 def test_a_long_hostile_caption_is_read_in_time_that_grows_with_its_length(part: str) -> None:
     assert len(plain_caption(part * 50_000)) > 0
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=preset_ids())
+def test_every_link_of_a_preset_leads_somewhere(preset: Preset) -> None:
+    check_links(preset.description)
+    check_links(load_preset(preset.id).caption)
+
+
+@pytest.mark.parametrize(
+    ("written", "word", "target"),
+    [
+        ("Turn [T = 4](temperature 4) up.", "T = 4", "temperature 4"),
+        ("[she] and [x](set)", "x", "set"),
+        ("[the page](https://example.org)", "the page", "https://example.org"),
+    ],
+)
+def test_a_stray_target_is_refused_where_it_is_written_and_text_where_it_is_read(
+    written: str, word: str, target: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        check_links(written)
+    assert f"The link of '{word}' must be query, key" in str(raised.value)
+    assert f"; got '{target}'." in str(raised.value)
+    document = replace(load_preset("toy-attention"), caption=written)
+    assert loads(dumps(document)) == document
+    assert f"{word}({target})" in plain_caption(written)
+
+
+@pytest.mark.parametrize(
+    "written", ["[she] (Lily)", r"\[she](Lily)", "f(x) and [Lily](key)(!)", "[T](set temperature 4)"]
+)
+def test_what_is_no_target_stays_text(written: str) -> None:
+    check_links(written)

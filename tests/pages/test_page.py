@@ -33,7 +33,9 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.parts import Heads, SeededVectors
 from attnviz.model.spec.view import Cell, View
 from attnviz.model.stages import STAGE_BY_ID
+from attnviz.model.value_sum import value_sum
 from attnviz.pages import contents, page_html, save_page
+from attnviz.pages.arrays import trace_of_weights
 from attnviz.pages.fonts import font_rules
 
 
@@ -461,6 +463,53 @@ def test_no_text_of_the_map_touches_its_neighbour(count: int, features: int, ope
         assert all(end + 4 <= start for (_s, end), (start, _e) in pairwise(sorted(line)))
 
 
+def test_the_sum_of_values_stands_below_arcs_with_the_numbers_of_the_trace(opened: Any) -> None:
+    document = load_preset("stories-name")
+    view, trace = document.view, attnviz.run(document)
+    summed = value_sum(trace.shown(view.site), view.head, view.query)
+    assert view.picture == "arcs" and summed is not None
+    page = opened(document)
+    arcs, card = (page.locator(id_).bounding_box() for id_ in ("#arcs", "#sum"))
+    assert card["y"] > arcs["y"] and page.inner_text("#sum h2") == "What “she” takes over"
+    assert page.inner_text("#sum .row .muted") == "layer 3 · head 3"
+    rows = [row.split("\t") for row in page.locator("#sum table tr").all_inner_texts()]
+    first, last = summed.order[0], rows[-1]
+    expected = ["Lily", f"{summed.weights[first]:.3f}", f"× {summed.lengths[first]:.2f}"]
+    assert rows[0][:3] == expected and last[:3] == ["result", "1.000", f"{summed.length():.2f}"]
+    count, rest = summed.rest((*summed.order[:5], summed.own))
+    assert rows[-2][:2] == [f"{count} others", f"{rest:.3f}"]
+    # The result is the last arrow without an opacity of its own: it ends where the last step does.
+    path = page.locator("#sum svg > g > path[fill='var(--ink)']").first.get_attribute("d")
+    tip = np.array([float(one) for one in path[1:].split(" L")[0].split()])
+    origin_path = page.locator("#sum svg > g > path[stroke='var(--ink)']").first.get_attribute("d")
+    origin = np.array([float(one) for one in origin_path[1:].split(" L")[0].split()])
+    way = (tip - origin) * (1, -1)
+    projected = summed.path()[-1]
+    np.testing.assert_allclose(way / np.hypot(*way), projected / np.hypot(*projected), atol=2e-3)
+    page.click("#language")
+    page.wait_for_selector("html[data-ready]")
+    assert page.inner_text("#sum h2") == "“she”拿到什么"
+
+
+def test_a_page_of_a_map_or_of_weights_alone_has_no_sum(opened: Any) -> None:
+    document = load_preset("stories-name")
+    assert opened(as_map(document)).locator("#sum").is_hidden()
+    whole, without = page_html(document, trace := attnviz.run(document)), page_html(as_map(document), trace)
+    assert 0 < len(whole) - len(without) < 40_000
+    assert "What “she” takes over" in whole and "What “she” takes over" not in without
+    alone, weights = trace_of_weights(np.eye(3)[None], ("a", "b", "c"))
+    page = page_html(replace(alone, view=replace(alone.view, picture="arcs")), weights)
+    assert '"sum":{"en":"","zh_CN":""}' in page
+
+
+def test_a_token_of_html_in_the_sum_stays_text(opened: Any) -> None:
+    document = load_preset("fluffy-blue-creature")
+    experiment = rename_token(document.experiment, document.view.query, "<i>x</i>&")
+    page = opened(Document(experiment, replace(document.view, picture="arcs")))
+    assert "<i>x</i>&" in page.inner_text("#sum table") and "<i>x</i>&" in page.text_content("#sum svg")
+    assert page.locator("#sum th i, #sum text i").count() == 0
+
+
 def test_a_token_of_html_stays_text(opened: Any) -> None:
     document = as_map(load_preset("fluffy-blue-creature"))
     evil = "</script><img src=x onerror=alert(1)>"
@@ -494,7 +543,7 @@ def test_the_steps_of_a_generation_are_played(opened: Any) -> None:
     assert page.evaluate(rows) == len(decoding.steps)
     assert page.locator("#text span").count() == len(decoding.steps)
     best = float(np.max(decoding.steps[-1].probabilities))
-    assert number(page.inner_text("#next span >> nth=1")) == pytest.approx(best, abs=6e-4)
+    assert page.inner_text("#next span >> nth=1") == f"{best:.4f}", "with the digits of the window"
 
 
 LAST_LINES = """[...$("strip").querySelectorAll("canvas")].map((one, at) => {

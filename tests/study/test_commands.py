@@ -17,11 +17,14 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.cli import main
 from attnviz.compute.execute import execute
 from attnviz.core.progress import Progress
+from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.figures.kinds.pairs import circuit_csv
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.stages import result_of
+from attnviz.model.text import MODEL, split_text
 from attnviz.study.ablation import PARTS
+from attnviz.study.target import Target
 
 DOC = "stories-induction"
 CORRUPTED = 'Tom said: "The cat box is by the lake." Lily said: "The red'
@@ -111,6 +114,26 @@ def test_the_word_that_differs_brings_the_answer_back(
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 2 + 4
     assert rows[2].split()[2:][6] == "1.00"
+    assert rows[0].startswith("The corrupted text runs, with layer_input of the document: clean ")
+
+
+def test_the_document_runs_with_stages_of_a_clean_text_as_in_the_window(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["patch", DOC, "--target", " box", "--against", " cup"]
+    assert main([*arguments, "--clean-text", CORRUPTED]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    document = load_preset(DOC)
+    other = set_tokens(document.experiment, split_text(document.experiment, CORRUPTED, MODEL.id))
+    found = analysis.patch(other, document, Target(" box", " cup"))
+    assert rows[0] == (
+        "The document runs, with layer_input of the clean text: "
+        f"clean {number(found.clean, 4)}, corrupted {number(found.corrupted, 4)}"
+    )
+    shares = list(found.values.values())
+    assert [row.split()[2:] for row in rows[2:]] == [[number(float(one), 2) for one in row] for row in shares]
+    assert main([*arguments, "--clean-text", CORRUPTED, "--corrupted-text", CORRUPTED]) == 2
+    assert "not allowed with" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

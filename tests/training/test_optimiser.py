@@ -134,15 +134,15 @@ def test_cases_have_every_optimiser() -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"rate": 0.0}, "rate must be a positive number; got 0.0."),
-        ({"rate": math.nan}, "rate must be a positive number; got"),
-        ({"clip": -1.0}, "clip must be a positive number; got -1.0."),
+        ({"rate": 0.0}, "rate must be a finite number above 0; got 0.0."),
+        ({"rate": math.nan}, "rate must be a finite number above 0; got"),
+        ({"clip": -1.0}, "clip must be a finite number above 0; got -1.0."),
         ({"beta_2": 1.0}, "beta_2 must be at least 0 and less than 1; got 1.0."),
-        ({"decay": -0.1}, "decay must be 0 or a positive number; got -0.1."),
+        ({"decay": -0.1}, "decay must be a finite number of at least 0; got -0.1."),
         ({"optimiser": "adam"}, "optimiser must be one of 'adamw', 'sgd'; got 'adam'."),
         ({"schedule": "step"}, "schedule must be one of 'constant', 'cosine'; got 'step'."),
-        ({"steps": 0}, "steps must be a whole number from 1"),
-        ({"warmup": -1}, "warmup must be a whole number from 0"),
+        ({"steps": 0}, "steps must be a whole number"),
+        ({"warmup": -1}, "warmup must be a whole number"),
     ],
 )
 def test_settings_that_no_training_has_are_refused(fields: dict[str, Any], sentence: str) -> None:

@@ -49,7 +49,7 @@ def test_equal_seeds_draw_equal_texts(name: str) -> None:
 
 
 def follower(ids: list[int]) -> int:
-    """What followed the last token when it was said before."""
+    """The token that followed the last one when it was said before."""
     *earlier, last = ids
     return ids[earlier.index(last) + 1]
 

@@ -13,7 +13,9 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, DType, Explicit, ExplicitVectors, Heads, Projections, Rope
 from attnviz.model.spec.rows import WrittenRow
 from attnviz.model.spec.vocabulary import Vocabulary
+from attnviz.training.optimiser import Settings
 
+SETTINGS = Settings(rate=2e-3, decay=0.01, clip=1.0)
 SEED = 0
 EPS = 1e-5
 BASE = 10_000.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.bench.training.case import BASE, EPS, Shape
+from attnviz.bench.training.case import BASE, EPS, SETTINGS, Shape
 
 Floats = NDArray[Any]
 Ints = NDArray[np.int64]
@@ -21,6 +21,7 @@ class PlainNumpy:
         self.shape, self.parameters = shape, parameters
         dtype = next(iter(parameters.values())).dtype
         angles = np.arange(shape.n)[:, None] * BASE ** (-2.0 * np.arange(shape.d_head // 2) / shape.d_head)
+        angles = np.concatenate((angles, angles), axis=-1)
         self._cos, self._sin = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
         self._mask = np.where(np.tri(shape.n, dtype=bool), 0.0, -np.inf).astype(dtype)
         self._moments = {name: (np.zeros_like(one), np.zeros_like(one)) for name, one in parameters.items()}
@@ -105,27 +106,28 @@ class PlainNumpy:
         return float(losses[is_counted].mean()), found
 
     def step(self, ids: Ints, targets: Ints) -> float:
-        """A step of AdamW at the rate 2e-3 with the usual decay of 0.01, its gradient clipped to norm 1."""
+        """A step of AdamW, its gradient clipped."""
         loss, found = self.loss_and_gradients(ids, targets)
         norm = np.sqrt(sum(float(np.vdot(one, one)) for one in found.values()))
-        clip = min(1.0, 1.0 / (norm + 1e-6))
+        clip = min(1.0, SETTINGS.clip / (norm + 1e-6)) if SETTINGS.clip is not None else 1.0
+        beta_1, beta_2, rate = SETTINGS.beta_1, SETTINGS.beta_2, SETTINGS.rate
         self._count += 1
-        first, second = 1 - 0.9**self._count, 1 - 0.999**self._count
+        first, second = 1 - beta_1**self._count, 1 - beta_2**self._count
         for name, numbers in self.parameters.items():
             g = found[name] * clip
             mean, square = self._moments[name]
-            mean *= 0.9
-            mean += 0.1 * g
-            square *= 0.999
+            mean *= beta_1
+            mean += (1 - beta_1) * g
+            square *= beta_2
             g *= g
-            g *= 0.001
+            g *= 1 - beta_2
             square += g
-            numbers *= 1 - 2e-3 * 0.01
+            numbers *= 1 - rate * SETTINGS.decay
             np.sqrt(square, out=g)
             g /= second**0.5
-            g += 1e-8
+            g += SETTINGS.epsilon
             np.divide(mean, g, out=g)
-            g *= 2e-3 / first
+            g *= rate / first
             numbers -= g
         return loss
 
@@ -138,11 +140,10 @@ class PlainNumpy:
 
     def _turned(self, x: Floats, sign: int = 1) -> Floats:
         half = x.shape[-1] // 2
-        first, second, made = x[..., :half], x[..., half:], np.empty(x.shape, x.dtype)
-        sin = self._sin if sign == 1 else -self._sin
-        made[..., :half] = first * self._cos - second * sin
-        made[..., half:] = second * self._cos + first * sin
-        return made
+        other = np.concatenate((-x[..., half:], x[..., :half]), axis=-1)
+        turned = x * self._cos
+        turned += other * (self._sin if sign == 1 else -self._sin)
+        return turned
 
     def _norm(self, x: Floats, gain: Floats) -> tuple[Floats, Floats, Floats]:
         inverse = 1 / np.sqrt(np.einsum("rf,rf->r", x, x)[:, None] / x.shape[1] + x.dtype.type(EPS))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.bench.training.case import BASE, EPS, Shape
+from attnviz.bench.training.case import BASE, EPS, SETTINGS, Shape
 
 Ints = NDArray[np.int64]
 
@@ -27,7 +27,13 @@ class PlainTorch:
             torch.tensor(np.sin(angles), dtype=dtype),
         )
         self._later = torch.ones(shape.n, shape.n, dtype=torch.bool).triu(1)
-        self._optimiser = torch.optim.AdamW(list(self.parameters.values()), lr=2e-3, weight_decay=0.01)
+        self._optimiser = torch.optim.AdamW(
+            list(self.parameters.values()),
+            SETTINGS.rate,
+            (SETTINGS.beta_1, SETTINGS.beta_2),
+            SETTINGS.epsilon,
+            SETTINGS.decay,
+        )
 
     def loss(self, ids: Ints, targets: Ints) -> Any:
         """Mean cross-entropy where a target is not negative."""
@@ -53,13 +59,25 @@ class PlainTorch:
         return functional.cross_entropy(logits.reshape(len(flat), -1), flat, ignore_index=-1)
 
     def step(self, ids: Ints, targets: Ints) -> float:
-        """A step of AdamW at the rate 2e-3 with the decay of 0.01, its gradient clipped to norm 1."""
+        """A step of AdamW, its gradient clipped."""
         self._optimiser.zero_grad()
         loss = self.loss(ids, targets)
         loss.backward()
-        self._torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), 1.0)
+        if SETTINGS.clip is not None:
+            self._torch.nn.utils.clip_grad_norm_(list(self.parameters.values()), SETTINGS.clip)
         self._optimiser.step()
         return float(loss.detach())
+
+    def gradients(self, ids: Ints, targets: Ints) -> dict[str, NDArray[Any]]:
+        """Those of the loss by all parameters."""
+        numbers = list(self.parameters.values())
+        found = self._torch.autograd.grad(self.loss(ids, targets), numbers)
+        return {name: one.numpy() for name, one in zip(self.parameters, found, strict=True)}
+
+    @property
+    def thread_setter(self) -> Any:
+        """Reads and sets its number of threads."""
+        return self._torch.get_num_threads, self._torch.set_num_threads
 
     def _heads(self, x: Any) -> Any:
         shape = self.shape

@@ -91,7 +91,8 @@ def run(options: Namespace) -> int:
         raise Named(error.message) from None
     part = part_read(options.image, options.features)
     described = describe(options.folder, options.attention_only, tuple(options.ignore_key), part)
-    for sentence in filter(None, (*head_words(described), document.caption)):
+    beyond = document.beyond_training(document.experiment.n_queries)
+    for sentence in filter(None, (*head_words(described), beyond and beyond.text())):
         print(sentence, file=sys.stderr)
     written(options.output, lambda: save(document, options.output, with_weights=options.with_weights))
     return 0

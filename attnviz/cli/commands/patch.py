@@ -19,11 +19,16 @@ def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
     add_target(command)
-    command.add_argument(
+    texts = command.add_mutually_exclusive_group(required=True)
+    texts.add_argument(
         "--corrupted-text",
         metavar="TEXT",
-        required=True,
-        help=_("a text of as many tokens with another answer"),
+        help=_("a text of as many tokens with another answer; it runs, with the stage of the document"),
+    )
+    texts.add_argument(
+        "--clean-text",
+        metavar="TEXT",
+        help=_("such a text whose stage is put into the document, which runs; as in the window"),
     )
     command.add_argument(
         "--stage",
@@ -37,17 +42,20 @@ def run(options: Namespace) -> int:
     from attnviz.study.patching import patch
     from attnviz.study.target import Target
 
-    clean = document(options)
-    tokens = split_text(clean.experiment, options.corrupted_text, MODEL.id)
-    corrupted = replace(clean, experiment=set_tokens(clean.experiment, tokens))
+    known = document(options)
+    given, is_clean = known.experiment, options.clean_text is None
+    text = options.corrupted_text if is_clean else options.clean_text
+    other = replace(known, experiment=set_tokens(given, split_text(given, text, MODEL.id)))
+    clean, corrupted = (known, other) if is_clean else (other, known)
     target = Target(options.target, options.against, options.position)
     patched = patch(clean, corrupted, target, options.stage, engine=options.engine, device=options.device)
-    print(
-        _("clean {clean}, corrupted {corrupted}").format(
-            clean=number(patched.clean, 4), corrupted=number(patched.corrupted, 4)
-        )
+    says = (
+        _("The corrupted text runs, with {stage} of the document: clean {clean}, corrupted {corrupted}")
+        if is_clean
+        else _("The document runs, with {stage} of the clean text: clean {clean}, corrupted {corrupted}")
     )
-    given = clean.experiment
+    clean_logit, corrupted_logit = (number(logit, 4) for logit in (patched.clean, patched.corrupted))
+    print(says.format(stage=options.stage, clean=clean_logit, corrupted=corrupted_logit))
     head = (_("attention"), *(shown_token(given.vocabulary, token) for token in given.tokens))
     rows = [
         (layer_label(given, site) if shares.ndim == 1 else head_title(given, site, index), *map(_share, row))

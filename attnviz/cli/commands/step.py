@@ -39,7 +39,7 @@ def add(command: ArgumentParser) -> None:
         help=_("the parameter that changes, or one of its numbers, such as vectors[2,0] (default: all)"),
     )
     command.add_argument(
-        "-o", "--output", metavar="FILE", help=_(".safetensors or .json: the document after it")
+        "-o", "--output", metavar="FILE", help=_("the document after them, .safetensors or .json")
     )
 
 

@@ -66,7 +66,7 @@ def add(command: ArgumentParser) -> None:
         type=number_option,
         default=usual.clip,
         metavar="N",
-        help=_("the largest norm of a gradient"),
+        help=_("the largest gradient norm"),
     )
     command.add_argument(
         "--warmup", action=Count, least=0, default=0, metavar="N", help=_("the steps in which the rate rises")
@@ -184,7 +184,7 @@ class _Interrupted:
 
 
 class _Progress:
-    """What is printed: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
+    """The output: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
 
     def __init__(self, options: Namespace) -> None:
         self._options, self._begun = options, time.monotonic()

@@ -15,7 +15,10 @@ from attnviz.i18n import N_
 
 @dataclass(frozen=True)
 class Published:
-    """One published model. `source` names configuration and paper; `note` (a message) the omitted parts."""
+    """One published model. `source` names configuration and paper; `note` (a message) the omitted parts.
+
+    `known_best`: one of the few that stand in sight, beside the list of all.
+    """
 
     id: str
     name: str
@@ -24,6 +27,7 @@ class Published:
     parameters: int | None
     stated: str
     note: str = ""
+    known_best: bool = False
 
 
 _LLAMA_3_8B = Architecture(
@@ -108,6 +112,7 @@ PUBLISHED: tuple[Published, ...] = (
         124_439_808,
         "0.124",
         N_("The paper says 117M; the distributed tensors have 124M."),
+        known_best=True,
     ),
     Published(
         "gpt3",
@@ -181,6 +186,7 @@ PUBLISHED: tuple[Published, ...] = (
         f"config.json, meta-llama/Meta-Llama-3-8B; {_LLAMA_3}",
         8_030_261_248,
         "8.0",
+        known_best=True,
     ),
     Published(
         "llama-3-70b",
@@ -189,6 +195,7 @@ PUBLISHED: tuple[Published, ...] = (
         f"config.json, meta-llama/Meta-Llama-3-70B; {_LLAMA_3}",
         70_553_706_496,
         "70",
+        known_best=True,
     ),
     Published(
         "llama-3.1-8b",
@@ -374,6 +381,7 @@ PUBLISHED: tuple[Published, ...] = (
             "Without the module that predicts a second token (11.5 billion more) and the scales of the "
             "8-bit weights."
         ),
+        known_best=True,
     ),
     Published(
         "smollm2-135m",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, Message, must_be, whole_number
+from attnviz.errors import FieldError, Message, must_be, token_count, whole_number
 from attnviz.model import positions
 from attnviz.model.edit.edits import permute_tokens
 from attnviz.model.masks import looks_ahead, sees_later
@@ -125,7 +125,7 @@ def step_count(experiment: Experiment, steps: int | None) -> int:
         if steps is not None:
             raise FieldError("steps", steps, whole_number(1, MAX_STEPS))
         at_most = must_be("at most {most:,} with the prompt", most=MAX_STEPS)
-        raise FieldError("sampling.stop.length", Message("{n:,} tokens", n=count), at_most)
+        raise FieldError("sampling.stop.length", token_count(count), at_most)
     for position in _positions(experiment):
         position.check_end(max(count, experiment.n_queries))
     return count

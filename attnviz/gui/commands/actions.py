@@ -111,16 +111,11 @@ ACTIONS: tuple[ActionRow, ...] = (
     ActionRow("follow_player", N_("Follow the player"), "decoding", separated=True, checkable=True),
     ActionRow("details", N_("Counters of the step"), "decoding"),
     ActionRow("export", N_("Export…"), "export", ("Ctrl+E",), "export"),
-    *(
-        ActionRow(f"export_{id_}", text, "export", separated=group == "figure", run="export", argument=group)
-        for id_, text, group in (
-            ("figure", N_("Export figure…"), "figure"),
-            ("sequence", N_("Export animation…"), "animation"),
-            ("page", N_("Export page or notebook…"), "page"),
-            ("numbers", N_("Export data or code…"), "data"),
-        )
+    ActionRow(
+        "export_figure", N_("Export figure…"), "export", separated=True, run="export", argument="figure"
     ),
-    ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",), separated=True),
+    ActionRow("export_sequence", N_("Export animation…"), "export", run="export", argument="animation"),
+    ActionRow("export_panel", N_("Export panel…"), "export", ("Ctrl+Shift+E",)),
     ActionRow("copy_picture", N_("Copy picture"), "export", ("Ctrl+Shift+C",), "copy", separated=True),
     ActionRow("copy_table", N_("Copy table"), "export", ("Ctrl+Alt+C",)),
     ActionRow("copy_python", N_("Copy as Python"), "export", ("Ctrl+Alt+P",)),

@@ -37,7 +37,7 @@ MOUSE: tuple[tuple[str, str], ...] = (
     (N_("Enter or Space on a button or list that Tab reached"), N_("press or open it; F5 then plays")),
     (N_("Enter or Esc in a text field"), N_("leave it; Space then plays")),
     (N_("Arrow keys on a row of pictures"), N_("choose the next one; Tab leaves the row")),
-    (N_("Double-click on the title of a panel"), N_("enlarge it; Esc returns")),
+    (N_("Double-click on the title or the tab of a panel"), N_("enlarge it; Esc returns")),
     (N_("Drag the tip of an arrow"), N_("change the vector")),
 )
 

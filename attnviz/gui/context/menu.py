@@ -363,6 +363,21 @@ def _enlarge(surface: Surface, target: Target) -> None:
     surface.workspaces.toggle_enlarged(target.panel)
 
 
+def _widen_text(surface: Surface, target: Target) -> str:
+    return _("Usual width") if surface.workspaces.widened == target.panel else _("Full width")
+
+
+def _may_widen(surface: Surface, target: Target) -> bool:
+    """True for a panel among tabs: one alone in its place has a width of its own."""
+    workspaces, dock = surface.workspaces, surface.docks.get(target.panel)
+    return dock is not None and len(workspaces.beside(dock)) > 1 and workspaces.may_widen(target.panel)
+
+
+def _widen(surface: Surface, target: Target) -> None:
+    workspaces = surface.workspaces
+    workspaces.widen("" if workspaces.widened == target.panel else target.panel)
+
+
 def _tear_text(surface: Surface, target: Target) -> str:
     is_off = surface.docks[target.panel].isFloating()
     return _("Return the panel to the window") if is_off else _("Tear off the panel")
@@ -404,6 +419,7 @@ ROWS: tuple[ContextRow, ...] = (
     ContextRow("copy_shell", _says(N_("Copy as shell")), _is_picture, _copy_shell),
     ContextRow("help", _says(N_("What is this?")), _is_panel, _explain_target, separated=True),
     ContextRow("enlarge", _enlarge_text, _is_panel, _enlarge),
+    ContextRow("widen", _widen_text, _may_widen, _widen),
     ContextRow("tear_off", _tear_text, _is_panel, _tear_off),
     ContextRow("export_panel", _panel_text, _is_panel, _export_panel),
 )

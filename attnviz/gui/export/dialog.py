@@ -42,6 +42,7 @@ from attnviz.gui.failure import failure_message, is_expected
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.services.services import Services
 from attnviz.gui.widgets.control import active_theme
+from attnviz.gui.widgets.file_to_write import may_replace
 from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
 
@@ -392,9 +393,10 @@ class ExportDialog(Dialog):
             return  # it is being made
         row, choice = self.export, self.choice
         self._preview.pause()
-        path = self._ask(self, row, choice.format, file_name(self._source, row, choice))
+        path = self._ask(self, row, choice.format, self._memory.start(file_name(self._source, row, choice)))
         if path is None:
             return
+        self._memory.folder = str(path.absolute().parent)
         by_name = row.format_of(path, choice.format)
         is_other = by_name is not row.format(choice.format)
         self.format_by_name = _(by_name.title) if is_other else ""
@@ -407,13 +409,16 @@ class ExportDialog(Dialog):
 
     def _go_on(self) -> None:
         """Close with the file, or make it where only its preview is."""
-        assert self._shown is not None
+        assert self._shown is not None and self.path is not None
         made = self._shown[2]
-        if made.files:
+        if not made.files:
+            self._draw()
+        elif made.beside and not may_replace(self, _("Export"), self.path.with_suffix(made.beside)):
+            self.path, self._is_saving = None, False
+            self._on_made(self._shown)
+        else:
             self.made = made
             self.accept()
-        else:
-            self._draw()
 
     @Slot()
     def _on_copy(self) -> None:

@@ -63,7 +63,6 @@ class Exporter(QObject):
         super().__init__(window)
         self._window, self._services = window, services
         self._store, self._scheduler = services.store, services.schedulers.run
-        self._folder = Path()
         self.pinned: Callable[[], Pinned | None] = lambda: None
         """The state A that the window compares with, if any."""
         self.lesson: Callable[[], Lesson | None] = lambda: None
@@ -93,6 +92,10 @@ class Exporter(QObject):
         is_accepted = dialog.ask()
         if is_accepted and dialog.made is not None and dialog.path is not None:
             self.write(dialog.path, dialog.made, dialog.format_by_name)
+
+    def why_not(self, row: str) -> Message | None:
+        """The reason for which the present state has no file of a row; None if it has one, or no numbers."""
+        return None if self._store.shown_trace is None else EXPORT_BY_ID[row].why_not(self.source({}))
 
     def source(self, panels: Mapping[str, Panel]) -> Source:
         """The present state."""
@@ -237,7 +240,8 @@ class Exporter(QObject):
         if not is_expected(error):
             raise error
 
-    def _ask(self, parent: QWidget, row: Export, format_id: str, proposed: str) -> Path | None:
+    @staticmethod
+    def _ask(parent: QWidget, row: Export, format_id: str, start: str) -> Path | None:
         """A file name from the user, with the suffix of a format of the row: that of `format_id` unless
         another one was typed.
         """
@@ -250,11 +254,8 @@ class Exporter(QObject):
         def placed(file: Path) -> Path:
             return row.format_of(file, format_id).placed(file)
 
-        kinds, start = f"{_(chosen.of_file)} (*{chosen.suffix})", str(self._folder / proposed)
-        path = ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
-        if path is not None:
-            self._folder = path.parent
-        return path
+        kinds = f"{_(chosen.of_file)} (*{chosen.suffix})"
+        return ask_file_to_write(parent, _("Export"), start, kinds, named, placed)
 
     def _trace(self) -> Trace | None:
         """The numbers on the screen; None, and a sentence, if they are not those of the document."""

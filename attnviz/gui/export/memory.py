@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from attnviz.gui.export.table import GROUP_BY_ID, Export
@@ -17,13 +18,14 @@ SHARED = ("format", "width")
 class Memory:
     """The last format and the last options of each row, and the rows, that of the last file first.
 
-    `groups` are the options that the rows of a group share, by its id.
+    `groups` are the options that the rows of a group share, by its id. `folder` is that of the last file.
     """
 
     formats: Texts = field(default_factory=dict)
     kinds: dict[str, Texts] = field(default_factory=dict)
     rows: list[str] = field(default_factory=list)
     groups: dict[str, Texts] = field(default_factory=dict)
+    folder: str = ""
 
     @staticmethod
     def read(text: str) -> Memory:
@@ -39,7 +41,12 @@ class Memory:
             _texts_by_id(record.get("kinds")),
             [row for row in rows if isinstance(row, str)] if isinstance(rows, list) else [],
             _texts_by_id(record.get("groups")),
+            _texts(record).get("folder", ""),
         )
+
+    def start(self, name: str) -> str:
+        """The path that the file dialog begins with: in the last folder, while it exists."""
+        return str(Path(self.folder) / name) if Path(self.folder).is_dir() else name
 
     def keep(self, row: Export, texts: Texts) -> None:
         """Remember the options of a row, its format among them; some of them are those of its group."""

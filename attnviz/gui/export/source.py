@@ -169,7 +169,8 @@ class Made:
     """The bytes of the file or of several, how the dialog shows them, and how they are written.
 
     Without files, only the preview is made. `copied` is the text for the clipboard in place of the shown one.
-    `write` returns the written paths. `said` tells what had no room, `checks` how the file fits its place.
+    `write` returns the written paths. `beside` is the suffix of a second file of the same name, if one is
+    written. `said` tells what had no room, `checks` how the file fits its place.
     `caption` is one for the text around it.
     """
 
@@ -177,6 +178,7 @@ class Made:
     shown: Shown
     copied: str = ""
     write: Callable[[tuple[bytes, ...], Path], tuple[Path, ...]] = _write
+    beside: str = ""
     said: tuple[Message, ...] = ()
     checks: tuple[Remark, ...] = ()
     caption: str = ""

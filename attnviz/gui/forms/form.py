@@ -46,13 +46,13 @@ class Form(QWidget):
         align_sliders([row for row in self.rows if isinstance(row, SliderRow)])
 
     @Slot(object)
-    def mark(self, error: Exception) -> None:
+    def mark(self, error: Exception | None) -> None:
         """Mark the rows of the field that is wrong, or of the nearest part around it, and no others."""
         path = error.path if isinstance(error, FieldError) else ""
         about = [row.field.path for row in self.rows if path and row.is_about(path)]
         nearest = max(about, key=len, default="")
         for row in self.rows:
-            row.mark(message_of(error) if nearest and row.field.path == nearest else None)
+            row.mark(message_of(error) if error and nearest and row.field.path == nearest else None)
         self._await_edit(bool(nearest))
 
     def _await_edit(self, is_marked: bool) -> None:

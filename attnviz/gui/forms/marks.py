@@ -73,10 +73,10 @@ class Mark(QWidget):
         return bool(place) and own
 
     @Slot(object)
-    def mark(self, error: Exception) -> None:
+    def mark(self, error: Exception | None) -> None:
         """Mark the control if the error is about its field, and unmark it otherwise."""
-        is_own = isinstance(error, FieldError) and self.is_about(error.path)
-        self._show_error(message_of(error) if is_own else None)
+        own = error if isinstance(error, FieldError) and self.is_about(error.path) else None
+        self._show_error(None if own is None else message_of(own))
 
     @Slot(object, object)
     def _on_changed(self, old: Document, new: Document) -> None:

@@ -163,8 +163,6 @@ class Row(BreakingLine, Generic[S]):
             control.gesture_finished.connect(self.end)
         if hasattr(control, "rejected"):
             control.rejected.connect(self.store.rejected)
-        if hasattr(control, "mended"):
-            control.mended.connect(self.store.mended)
 
 
 def _lines(messages: str) -> str:

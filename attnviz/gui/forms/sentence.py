@@ -169,6 +169,11 @@ class SentenceNumber(DragNumber):
     def retranslate(self) -> None:
         self.refresh()
 
+    @staticmethod
+    def _pixels(way: QPointF) -> float:
+        """In a line of text a drag along it is at hand, too: right is up."""
+        return way.x() - way.y()
+
     @Slot(object)
     def _on_entered(self, value: Any) -> None:
         self._control.enter(self._hand, value)

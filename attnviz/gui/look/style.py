@@ -225,10 +225,7 @@ QTabWidget::pane { background: @panel; border: 1px solid @line; border-radius: @
 QTabBar { background: transparent; qproperty-drawBase: 0; }
 QTabBar::tab { background: transparent; color: @muted; padding: 5px 2px 5px 2px; margin: 0px 8px 0px 8px;
     border: none; border-bottom: 2px solid transparent; }
-QMainWindow > QTabBar::tab { margin: 0px 6px 0px 6px; }
-QTabBar::tab:right { padding: 2px 6px 2px 4px; margin: 6px 0px 6px 0px; border-bottom: none;
-    border-left: 2px solid transparent; }
-QTabBar::tab:right:selected { border-bottom: none; border-left: 2px solid @accent; }
+QMainWindow > QTabBar::tab { margin: 0px 4px 0px 4px; }
 QTabBar::tab:hover { color: @ink; }
 QTabBar::tab:selected { color: @ink; border-bottom: 2px solid @accent; font-weight: 600; }
 QTabBar::tab:selected:focus { border: 2px solid @accent; border-radius: 4px; padding: 3px 0px 5px 0px; }

@@ -55,13 +55,12 @@ ALSO: dict[str, str] = {
     "play": N_("generate text, animate"),
     "export_figure": N_("picture as SVG, PDF or PNG"),
     "export_sequence": N_("animation as GIF or MP4"),
-    "export_numbers": N_("table as CSV, LaTeX or Markdown"),
-    "export_page": N_("HTML, Jupyter, lesson"),
+    "notebook": "Jupyter",
     "pin": N_("compare with the present state"),
     "what_is_this": N_("explain, help"),
     "shortcuts": N_("keys, help"),
 }
-"""Further words of commands: what a user who does not know their names would type."""
+"""Further words of commands and exports: what a user who does not know their names would type."""
 
 
 AFTER_NAMES, AFTER_ALL = OTHER_WORDS - 8, 2 * OTHER_WORDS
@@ -122,7 +121,13 @@ def _exports(surface: Surface) -> Iterator[Entry]:
             f"export:{row.id}",
             _(title).format(kind=_(row.title)),
             partial(surface.export, row.id),
-            (row.id, *row.words, formats, *(text.format(kind=kind) for text, kind in titles)),
+            (
+                row.id,
+                *row.words,
+                formats,
+                ALSO.get(row.id, ""),
+                *(text.format(kind=kind) for text, kind in titles),
+            ),
             costs=AFTER_NAMES if row.id in KIND_BY_ID else 0,
         )
 

@@ -166,7 +166,10 @@ class PatchPicture(QWidget):
             return
         if at is None:
             target, against = _named(of, patched.target.token), patched.target.against
-            sentence = _("Logit {target}: clean {clean}, document {corrupted}; 1 restores the clean logit.")
+            sentence = _(
+                "Logit {target}: clean {clean}, document {corrupted}. The document runs; "
+                "1 restores the clean logit."
+            )
             self._says.set_line(
                 sentence.format(
                     target=target if against is None else f"{target} − {_named(of, against)}",
@@ -297,7 +300,7 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
             Combo(()),
             id="patch_stage",
             name=N_("Patched stage"),
-            tip=N_("The stage that is replaced by that of the clean text"),
+            tip=N_("The stage of the document that is replaced by that of the clean text"),
             options=[(id_, STAGE_BY_ID[id_].title, "") for id_ in PATCHED_STAGES],
         )
         self._stage.set_value(PATCHED_STAGES[0])
@@ -346,7 +349,10 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
             return _("Patching every site at every position…")
         if self.store.trace is not None and not has_logits(self.store.trace):
             return _("Patching needs a model with logits, such as those of the generation presets.")
-        return _("Change a word of the text above, or pin a text as A: the document is the corrupted text.")
+        return _(
+            "Change a word of the text above, or pin a text as A: that is the clean text. The document is "
+            "the corrupted one, which runs."
+        )
 
     def on_document(self, old: Document | None, new: Document) -> None:
         self.show_answer()

@@ -559,8 +559,8 @@ PANELS: tuple[PanelRow, ...] = (
         group="study",
         within="circuits",
         help=N_(
-            "Replaces a stage by that of a clean text, position by position, and shows how much of "
-            "the answer it restores."
+            "Runs the document with a stage of a clean text, place by place: how much of the answer it "
+            "restores."
         ),
         words=N_("activation patching, causal tracing"),
         workspaces=("model",),

@@ -9,8 +9,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from attnviz.core.tokens import is_unspaced
-from attnviz.errors import FieldError, Message
+from attnviz.errors import FieldError, Message, token_count
 from attnviz.gui.forms.marks import Mark
+from attnviz.gui.forms.rows import Note
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
@@ -62,6 +63,7 @@ class TokensPanel(Panel):
         """The tokens that were last made here, and the way in which they were cut."""
         self._by: Literal["tokens", "text", "user"] = "tokens"
         """The one who chose the splitting: the document's tokens, the typed text, or the user."""
+        self._beyond = Note("tokens_beyond")
         self.chips = says(TokenChips(), id="token_chips", name=N_("Tokens"))
         self.chips.clicked.connect(self._on_chosen)
         self.chips.hovered.connect(self._on_hovered)
@@ -114,6 +116,7 @@ class TokensPanel(Panel):
                 self._splitting.set_value(likely_splitting(new.experiment))
                 self._by = "tokens"
             self._show_text(new.experiment)
+            self._show_beyond(new)
         if old is None or old.view.query != new.view.query:
             self.chips.set_selected(min(new.view.query, len(tokens) - 1))
 
@@ -145,6 +148,12 @@ class TokensPanel(Panel):
     def retranslate(self) -> None:
         self._show_splittings(self.store.experiment)
         self.chips.set_tokens(self.store.experiment.tokens, faces(self.store.experiment))
+        self._show_beyond(self.store.document)
+
+    def _show_beyond(self, document: Document) -> None:
+        said = document.beyond_training(document.experiment.n_queries)
+        self._beyond.setText("" if said is None else said.text())
+        self._beyond.setVisible(said is not None)
 
     def _show_splittings(self, experiment: Experiment) -> None:
         """Offer the available splittings; the chosen one stays if it is among them."""
@@ -201,7 +210,7 @@ class TokensPanel(Panel):
             self._is_own = False
             return
         at_most = Message("must have at most {most} tokens", most=MOST_TOKENS)
-        self.store.rejected.emit(FieldError("tokens", Message("{n:,} tokens", n=len(tokens)), at_most))
+        self.store.rejected.emit(FieldError("tokens", token_count(len(tokens)), at_most))
 
     @Slot()
     def _on_finished(self) -> None:
@@ -273,4 +282,5 @@ class TokensPanel(Panel):
         row.addStretch(1)
         column = in_column(self, self._line, spacing=GRID)
         column.addWidget(self.chips, 1)
+        column.addWidget(self._beyond)
         column.addLayout(row)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Start(QObject):
     """Shows the page over the panels of a window; it is made when it is shown first.
 
-    The page goes when a document opens, something plays, or another workspace is chosen.
+    The page goes when a document opens, something plays, a panel is chosen or enlarged, or a workspace is
+    chosen.
     """
 
     left = Signal()
@@ -40,6 +41,8 @@ class Start(QObject):
         surface.store.opened.connect(self.leave)
         surface.store.player_changed.connect(self._on_player)
         surface.workspaces.switched.connect(self.leave)
+        surface.workspaces.chosen.connect(self.leave)
+        surface.workspaces.enlarged_changed.connect(self.leave)
 
     @property
     def is_shown(self) -> bool:

@@ -59,6 +59,8 @@ _FOLLOWING = 3.4
 LEAST_RISE, MOST_RISE = 44.0, 240.0
 REACH = 7.0
 """Distance in pixels at which an arc is still the one under the pointer."""
+_LABELLED = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextDontClip
+"""Place of the label of a row, which is whole also where the row is lower."""
 _STRIP = QSize(96, 8)
 _STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
 _CHOOSE = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -534,7 +536,7 @@ class ArcsView(Control):
                 painter.setFont(bold if is_chosen else font)
                 painter.setPen(QColor(self._theme.ink if is_chosen else self._theme.muted))
                 room = QRectF(16, rect.top(), LABEL - 18, rect.height())
-                painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, label)
+                painter.drawText(room, int(_LABELLED), label)
             spot = min(7.0, rect.height() - 2)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(head_color(row.head)))

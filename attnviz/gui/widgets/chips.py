@@ -180,9 +180,12 @@ class TokenChips(Availability, QAbstractScrollArea):
         painter = QPainter(self.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setOpacity(1.0 if self.isEnabled() else 0.5)
-        top = self.verticalScrollBar().value()
-        first = bisect_left(self._rects, top, key=QRect.bottom)
-        last = bisect_right(self._rects, top + self.viewport().height(), key=QRect.top)
+        top, height = self.verticalScrollBar().value(), self.viewport().height()
+        first = bisect_left(self._rects, top, key=QRect.top)
+        last = bisect_left(self._rects, top + height, key=QRect.bottom)
+        if first >= last:  # no chip is whole
+            first = bisect_left(self._rects, top, key=QRect.bottom)
+            last = bisect_right(self._rects, top + height, key=QRect.top)
         for index in range(first, last):
             self._paint_chip(painter, index, self.chip_rect(index))
         if self._drop is not None:

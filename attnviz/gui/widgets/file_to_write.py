@@ -33,7 +33,7 @@ def ask_file_to_write(
         return None
     file = named(Path(typed))
     place = placed(file)
-    if place != Path(typed) and place.exists() and not _may_replace(parent, title, place):
+    if place != Path(typed) and not may_replace(parent, title, place):
         return None
     return file
 
@@ -43,7 +43,10 @@ def with_suffix(path: Path, suffix: str) -> Path:
     return path if path.suffix else path.with_name(path.name + suffix)
 
 
-def _may_replace(parent: QWidget | None, title: str, path: Path) -> bool:
+def may_replace(parent: QWidget | None, title: str, path: Path) -> bool:
+    """True for a file that does not exist, or that is to be replaced, which is asked."""
+    if not path.exists():
+        return True
     buttons = QMessageBox.StandardButton
     box = QMessageBox(parent)
     box.setObjectName("replace_box")

@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QColor,
     QFocusEvent,
     QKeyEvent,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -62,6 +63,8 @@ class LinkedText(QTextBrowser):
         self._controls: dict[tuple[int, str, str], QWidget] = {}
         """The controls in the text, by their number, their target and their words."""
         self._body = ""
+        self._pressed = ""
+        """The address that the mouse was pressed on; empty for none."""
         self._theme = active_theme()
         self.highlighted.connect(self._on_highlighted)
         self.anchorClicked.connect(self._on_clicked)
@@ -180,6 +183,15 @@ class LinkedText(QTextBrowser):
         self.document().setTextWidth(self.viewport().width())
         self.setFixedHeight(max(1, round(self.document().size().height())))
         self._place_controls()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = self.anchorAt(event.position().toPoint())
+        super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """A drag from a link selects nothing: its dotted numbers look as if they could be dragged."""
+        if not (self._pressed and event.buttons() & Qt.MouseButton.LeftButton):
+            super().mouseMoveEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

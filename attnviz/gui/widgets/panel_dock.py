@@ -31,6 +31,7 @@ from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.theme import GRID, LIGHT, RADIUS, Theme
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import MOUSE_ONLY, active_theme
+from attnviz.gui.widgets.enlarge_button import EnlargeButton
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
 
@@ -204,7 +205,7 @@ class PanelDock(QDockWidget):
     """The place on the screen where a menu is to open, and whether a key requested it."""
 
     enlarge_wanted = Signal(str)
-    """The panel whose title was double-clicked."""
+    """The panel whose title or tab was double-clicked, or whose button was pressed."""
     activated = Signal(str)
     """The panel whose own window came to the front."""
     seen_changed = Signal(str, bool)
@@ -228,6 +229,9 @@ class PanelDock(QDockWidget):
         bar, body = QWidget(), QWidget()
         self._bar, self._body = QHBoxLayout(bar), QVBoxLayout(body)
         self._bar.addWidget(self._label, 1)
+        self.enlarge = EnlargeButton()
+        self.enlarge.clicked.connect(self._on_enlarge)
+        self._bar.addWidget(self.enlarge)
         self._body.setSpacing(GRID)
         self.switch: Segmented | None = None
         """The choice of the panel that is shown, if it has several."""
@@ -263,7 +267,7 @@ class PanelDock(QDockWidget):
         page.put(panel)
         page.header = header
         if header is not None:
-            self._bar.addWidget(header)
+            self._bar.insertWidget(self._bar.count() - 1, header)
             header.setVisible(id_ == self.front)
         self.show_title(not self._label.isHidden())
 
@@ -300,12 +304,17 @@ class PanelDock(QDockWidget):
     def show_title(self, is_shown: bool) -> None:
         """Show or hide the title above the panel; it is also what a person drags."""
         self._label.setVisible(is_shown)
+        self.enlarge.setVisible(is_shown and not self.isFloating())
         header = self._pages[self.front].header
         has_bar = is_shown or header is not None
         self._bar.setContentsMargins(*((PADDING, GRID, PADDING, 0) if has_bar else (0, 0, 0, 0)))
         top = GRID // 2 if has_bar else GRID
         has_frame = self._pages[self.front].has_frame
         self._body.setContentsMargins(*((PADDING, top, PADDING, GRID) if has_frame else (0, 0, 0, 0)))
+
+    @Slot()
+    def _on_enlarge(self) -> None:
+        self.enlarge_wanted.emit(self.front)
 
     @Slot(bool)
     def _on_visible(self, is_visible: bool) -> None:

@@ -38,7 +38,7 @@ def broken(text: str, font: QFont, width: float, most: int) -> tuple[Line, ...]:
             rest = text[start:].replace("\n", " ")
             part = QFontMetricsF(font).elidedText(rest, Qt.TextElideMode.ElideRight, width)
         else:
-            part = text[start : starts[index + 1] if index + 1 < len(starts) else len(text)].rstrip()
+            part = text[start : starts[index + 1] if index + 1 < len(starts) else len(text)].rstrip(" \n")
         lines.append(Line(start, part))
     return tuple(lines)
 

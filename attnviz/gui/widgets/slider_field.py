@@ -114,7 +114,6 @@ class SliderField(Control):
 
     changed = Signal(object)
     rejected = Signal(object)
-    mended = Signal()
 
     def __init__(
         self,
@@ -168,7 +167,6 @@ class SliderField(Control):
         self.track.reset_wanted.connect(self.reset)
         self.number.changed.connect(self._on_number)
         self.number.rejected.connect(self.rejected)
-        self.number.mended.connect(self.mended)
         self.number.gesture_started.connect(self.gesture.begin)
         self.number.gesture_finished.connect(self.gesture.end)
 

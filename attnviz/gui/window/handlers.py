@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QRect, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow
 
+from attnviz.errors import Message
 from attnviz.gui.commands.surface import Surface
 from attnviz.gui.look import look
 from attnviz.gui.player import END, Event, GoBy, GoTo, Player, Toggle, Watch
@@ -353,7 +354,7 @@ class Handlers(QObject):
 
     @Slot()
     def on_free(self) -> None:
-        if self._jobs.is_shown:
+        if self._may_cancel:
             self._jobs.cancel()
             return
         if self._workspaces.give_back():
@@ -367,7 +368,12 @@ class Handlers(QObject):
         """True if Esc has something to cancel, to return from or to unlock."""
         pointer, view = self._store.pointer, self._store.document.view
         is_held = view.locked is not None or pointer.held is not None or pointer.paints
-        return is_held or self._jobs.is_shown or bool(self._workspaces.enlarged)
+        return is_held or self._may_cancel or bool(self._workspaces.enlarged)
+
+    @property
+    def _may_cancel(self) -> bool:
+        """True if Esc cancels the announced job: not while the window has no numbers that could stay."""
+        return self._jobs.is_shown and self._store.trace is not None
 
     def show_caption(self) -> None:
         """Show or hide captions as the settings say."""
@@ -534,6 +540,15 @@ class Handlers(QObject):
         self._surface.complete()
         chosen = {"panel": self._presentation.current}
         self._exporter.export_last(_sender(self).data(), self._surface.panels, chosen)
+
+    @Slot()
+    def on_kind(self) -> None:
+        """Open the export dialog at a kind."""
+        self.export(_sender(self).data())
+
+    def why_no_kind(self, kind: str) -> Message | None:
+        """The reason for which nothing of a kind can be exported now, or None."""
+        return self._exporter.why_not(kind)
 
     @Slot()
     def on_export_panel(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction
@@ -12,12 +13,16 @@ from PySide6.QtWidgets import QMenu
 from attnviz.checkpoints.presets import grouped_presets
 from attnviz.core.text import visible
 from attnviz.gui.commands.surface import Surface
+from attnviz.gui.look.fonts import section_title_font
 from attnviz.gui.look.words import plain_tooltip
 from attnviz.gui.services.documents import name_of
 from attnviz.gui.store import Store
 from attnviz.gui.window.handlers import Handlers
 from attnviz.i18n import _
 from attnviz.model.captions import plain_caption
+
+if TYPE_CHECKING:
+    from attnviz.gui.export.table import Export
 
 
 class EditsMenu(QMenu):
@@ -67,6 +72,8 @@ class Menus(QObject):
         self._surface, self._handlers = surface, handlers
         self._services, self._commands = surface.services, surface.commands
         self._recent = QMenu()
+        self._kinds: list[QAction] = []
+        """The entries that the menu of exports has of the table of kinds."""
 
     def extend(self, id_: str, menu: QMenu) -> None:
         """Add to the menu of this id what it has outside `ACTIONS`."""
@@ -79,6 +86,9 @@ class Menus(QObject):
             menu.aboutToShow.connect(self._name_recent)
         if id_ == "presets":
             menu.aboutToShow.connect(self._fill_presets)
+        if id_ == "export":
+            menu.setToolTipsVisible(True)
+            menu.aboutToShow.connect(self._fill_kinds)
         menu.aboutToShow.connect(self._point_at_nothing)
 
     @Slot()
@@ -100,6 +110,35 @@ class Menus(QObject):
             action.setToolTip(plain_tooltip(visible(str(path))))
             action.setData(str(path))
             action.triggered.connect(self._handlers.on_recent)
+
+    @Slot()
+    def _fill_kinds(self) -> None:
+        """Offer every kind of the groups whose kinds differ; of the others a command opens the last one."""
+        from attnviz.gui.export.table import EXPORTS, GROUPS
+
+        menu, before = self._commands.menu("export"), self._commands["copy_picture"]
+        for old in self._kinds:
+            menu.removeAction(old)
+            old.deleteLater()
+        self._kinds = []
+        for group in (group for group in GROUPS if not group.is_alike):
+            title = QAction(_(group.title), menu)
+            title.setEnabled(False)
+            title.setFont(section_title_font())
+            kinds = [self._kind(row) for row in EXPORTS if row.group == group.id]
+            menu.insertActions(before, [title, *kinds])
+            self._kinds += [title, *kinds, menu.insertSeparator(before)]
+
+    def _kind(self, row: Export) -> QAction:
+        """The entry that opens the export dialog at a kind; grey, with the reason, where none can be made."""
+        entry = QAction(f"{_(row.title)}…".replace("&", "&&"), self._commands.menu("export"))
+        entry.setObjectName(f"export_{row.id}")
+        entry.setData(row.id)
+        entry.triggered.connect(self._handlers.on_kind)
+        reason = self._handlers.why_no_kind(row.id)
+        entry.setEnabled(reason is None)
+        entry.setToolTip("" if reason is None else plain_tooltip(reason.text()))
+        return entry
 
     @Slot()
     def _fill_presets(self) -> None:

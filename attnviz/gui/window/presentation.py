@@ -51,6 +51,8 @@ class Presentation(QObject):
         for action in self._surface.commands.all():
             (window.addAction if panel else window.removeAction)(action)
         self._top_bar.setVisible(not panel)
+        for dock in self._surface.docks.values():
+            dock.enlarge.set_back(panel in dock.panels)
         if not panel:
             self._services.store.play(Watch(ENLARGED, is_seen=False))
         keys = N_("Esc returns · PgUp, PgDn: words, then presets · Ctrl+plus: larger")

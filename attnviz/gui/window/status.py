@@ -77,8 +77,15 @@ class StatusLine(QStatusBar):
         status.cleared.connect(self.clear)
 
     @Slot(object)
-    def warn(self, error: BaseException | Message) -> None:
-        """Show an error, in the present language while it is shown; the tooltip has its whole text."""
+    def warn(self, error: BaseException | Message | None) -> None:
+        """Show an error, in the present language while it is shown; the tooltip has its whole text.
+
+        None takes an error away; any other sentence stays.
+        """
+        if error is None:
+            if self._error is not None:
+                self.clear()
+            return
         message = error if isinstance(error, Message) else message_of(error)
         self._show(in_words(message), "error")
         self._error = message
@@ -98,12 +105,6 @@ class StatusLine(QStatusBar):
         """Show the keys that work in the present workspace, at the right end."""
         self._hint.setText(keys)
         self._make_room()
-
-    @Slot()
-    def forget_error(self) -> None:
-        """Take an error away; any other sentence stays."""
-        if self._error is not None:
-            self.clear()
 
     @Slot()
     def clear(self) -> None:
@@ -157,7 +158,7 @@ class StatusLine(QStatusBar):
     def _on_changed(self, old: Document, new: Document) -> None:
         """An error is over with the next edit that is taken."""
         if old.experiment is not new.experiment:
-            self.forget_error()
+            self.warn(None)
 
     @Slot(object)
     def _on_late(self, problem: Message) -> None:
@@ -182,7 +183,9 @@ class StatusLine(QStatusBar):
         experiment = trace.experiment
         heads = experiment.layers[0].heads
         where = trace.engine if trace.device == "cpu" else f"{trace.engine} {trace.device}"
-        state = _("ready, with a notice · {time}") if trace.notices else _("ready · {time}")
+        beyond = self._store.document.beyond_training(experiment.n_queries)
+        notices = [*trace.notices, *([] if beyond is None else [beyond])]
+        state = _("ready, with a notice · {time}") if notices else _("ready · {time}")
         parts = (
             state.format(time=_duration(trace.seconds)),
             " · ".join(
@@ -196,8 +199,8 @@ class StatusLine(QStatusBar):
             ),
         )
         self._write_facts("     ".join(parts))
-        notices = "\n".join(notice.text() for notice in trace.notices)
-        self._facts.setToolTip(plain_tooltip(notices) if notices else "")
+        said = "\n".join(notice.text() for notice in notices)
+        self._facts.setToolTip(plain_tooltip(said) if said else "")
 
     def _write_facts(self, text: str) -> None:
         """Write at the left end. The label has a fixed size: another time of a run moves nothing, so that the

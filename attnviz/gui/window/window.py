@@ -211,7 +211,6 @@ class Window(QMainWindow):
         self.store.opened.connect(self._choose_opening)
         self.store.history_changed.connect(self._on_history)
         self.store.rejected.connect(self.status.warn)
-        self.store.mended.connect(self.status.forget_error)
         self.live.failed.connect(self.status.warn)
         self.live.failed.connect(self._on_stale)
         self.live.late.connect(self._on_stale)
@@ -311,6 +310,8 @@ class Window(QMainWindow):
         assert isinstance(panel, GlancePanel)
         panel.fold_wanted.connect(self._on_fold)
         panel.opened.connect(self._on_number_opened)
+        panel.enlarge_wanted.connect(partial(self.workspaces.toggle_enlarged, "glance"))
+        self.workspaces.enlarged_changed.connect(lambda id_: panel.set_enlarged(id_ == "glance"))
 
     @Slot(bool)
     def _on_fold(self, is_folded: bool) -> None:

@@ -16,15 +16,13 @@ class Stack:
 
     `size` is the extent in pixels along the direction of the split around it, in a window of the first size;
     `grows` is the share of the pixels that a larger window has, or of those that a smaller one lacks.
-    A `folded` stack is a rail at first: its tabs alone are in sight. A `closed` one opens on request. One
-    that `widens` has the width that the panel in front needs; any other keeps its own, whichever tab is in
-    front.
+    A `closed` stack opens on request. One that `widens` has the width that the panel in front needs; any
+    other keeps its own, whichever tab is in front.
     """
 
     panels: tuple[str, ...]
     size: int = 0
     grows: float = 0.0
-    folded: bool = False
     closed: bool = False
     widens: bool = False
 

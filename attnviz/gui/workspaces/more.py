@@ -1,4 +1,4 @@
-"""The buttons at the right of the drawer's tabs: More, and those of a tab that it opened or a wide one."""
+"""The buttons at the right of each row of tabs: Enlarge, and those of the drawer, More and ×."""
 
 from __future__ import annotations
 
@@ -10,12 +10,34 @@ from shiboken6 import isValid
 
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.widgets.boxes import in_row
+from attnviz.gui.widgets.enlarge_button import EnlargeButton
 from attnviz.gui.widgets.fold_button import MOST
 from attnviz.gui.widgets.panel_dock import PanelDock
-from attnviz.gui.workspaces.switcher import TAB_PX, Workspaces
+from attnviz.gui.workspaces.switcher import Workspaces
 from attnviz.i18n import N_
+
+
+class Corner(QWidget):
+    """The buttons of one row of tabs, for the dock in front of it."""
+
+    def __init__(self, window: QWidget, *buttons: QWidget) -> None:
+        super().__init__(window)
+        self.setObjectName("corner")
+        self.enlarge = EnlargeButton()
+        self.dock: PanelDock | None = None
+        in_row(self, *buttons, self.enlarge, spacing=0)
+        self.hide()
+
+    def put(self, bar: QTabBar, dock: PanelDock) -> None:
+        """Stand at the right end of the tabs above a dock, which keep the rest of its width."""
+        self.dock = dock
+        self.adjustSize()
+        width, place, top = self.sizeHint().width(), dock.geometry(), bar.geometry()
+        bar.setMaximumWidth(max(place.width() - width, 4 * GRID))
+        self.setGeometry(QRect(place.right() + 1 - width, top.top(), width, top.height()))
+        self.show()
+        self.raise_()
 
 
 class More(QObject):
@@ -27,19 +49,14 @@ class More(QObject):
     def __init__(self, window: QMainWindow, docks: Mapping[str, PanelDock], workspaces: Workspaces) -> None:
         super().__init__(window)
         self._window, self._docks, self._workspaces = window, docks, workspaces
-        self._bar: QTabBar | None = None
-        self.box = QWidget(window)
-        self.box.setObjectName("more_box")
+        self._bars: list[QTabBar] = []
         self._close = self._button("more_close", "×", N_("Close this tab"), self._on_close)
-        self._wide = self._button(
-            "more_wide", "↔", N_("Give the tab its full width, or its usual one"), self._on_wide
-        )
-        self._wide.setCheckable(True)
         tip = N_("Open another panel here, from the list of all panels")
-        self._more = self._button("more_button", "", tip, self.wanted.emit)
-        says(self._more, N_("More…"))
-        in_row(self.box, self._close, self._wide, self._more, spacing=0)
-        self.box.hide()
+        more = self._button("more_button", "", tip, self.wanted.emit)
+        says(more, N_("More…"))
+        self.box = self._corner(self._close, more)
+        self.box.setObjectName("more_box")
+        self._others: list[Corner] = []
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
@@ -59,6 +76,11 @@ class More(QObject):
         button.clicked.connect(act)
         return button
 
+    def _corner(self, *buttons: QWidget) -> Corner:
+        corner = Corner(self._window, *buttons)
+        corner.enlarge.clicked.connect(self._on_enlarge)
+        return corner
+
     def retranslate(self) -> None:
         """Measure the room of the buttons again."""
         self._later.start()
@@ -74,59 +96,66 @@ class More(QObject):
     def _place_later(self) -> None:
         self._later.start()
 
-    def _front(self) -> tuple[QTabBar | None, PanelDock | None]:
-        """The bar of the drawer's tabs above their panels, and the dock in front of them."""
-        drawer = self._docks[self._workspaces.present.drawer]
-        docks = {dock.windowTitle(): dock for dock in self._workspaces.beside(drawer)}
-        for bar in self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            if bar.isVisible() and bar.shape() == QTabBar.Shape.RoundedNorth:
-                dock = docks.get(bar.tabText(bar.currentIndex()))
-                if dock is not None:
-                    return bar, dock
-        return None, None
+    def _rows(self) -> list[tuple[QTabBar, PanelDock]]:
+        """The rows of tabs in sight, each with the dock in front, where the workspace has such buttons."""
+        if self._workspaces.present.is_plain or self._workspaces.enlarged:
+            return []
+        docks = {dock.windowTitle(): dock for dock in self._docks.values()}
+        bars = (bar for bar in self._workspaces.bars() if bar.isVisible())
+        found = ((bar, docks.get(bar.tabText(bar.currentIndex()))) for bar in bars)
+        return [(bar, dock) for bar, dock in found if dock is not None]
 
     @Slot()
     def _place(self) -> None:
-        """Lay the buttons at the right end of the tabs, where the workspace offers all panels."""
-        bar, dock = self._front()
-        if self._workspaces.present.is_plain or self._workspaces.enlarged:
-            bar = None
-        if bar is not self._bar:
-            if self._bar is not None and isValid(self._bar):  # Qt deletes bars without tabs
-                self._bar.removeEventFilter(self)
-                self._bar.setMaximumWidth(MOST)
-            if bar is not None:
-                bar.installEventFilter(self)
-            self._bar = bar
-        self.box.setVisible(bar is not None)
-        if bar is None or dock is None:
-            return
-        is_guest = dock in self._workspaces.guests
-        needed = PANEL_BY_ID[dock.front].width + TAB_PX
-        is_widened = self._workspaces.widened == dock.front
-        self._close.setVisible(is_guest)
-        self._wide.setVisible(
-            self._workspaces.may_widen and (is_widened or needed > max(dock.width(), TAB_PX))
-        )
-        self._wide.setChecked(is_widened)
-        self.box.adjustSize()
-        width, place = self.box.sizeHint().width(), dock.geometry()
-        bar.setMaximumWidth(max(place.width() - width, 4 * GRID))
-        top = bar.geometry()
-        self.box.setGeometry(QRect(place.right() + 1 - width, top.top(), width, top.height()))
-        self.box.raise_()
+        """Lay the buttons at the right ends of the rows of tabs."""
+        rows = self._rows()
+        self._watch([bar for bar, _dock in rows])
+        drawer = self._workspaces.beside(self._docks[self._workspaces.present.drawer])
+        others = [row for row in rows if row[1] not in drawer]
+        while len(self._others) < len(others):
+            self._others.append(self._corner())
+        unused = {self.box, *self._others}
+        for bar, dock in rows:
+            is_drawer = dock in drawer
+            corner = self.box if is_drawer else self._others[others.index((bar, dock))]
+            if is_drawer:
+                self._close.setVisible(dock in self._workspaces.guests)
+            corner.put(bar, dock)
+            unused.discard(corner)
+        for corner in unused:
+            corner.hide()
+
+    def _watch(self, bars: list[QTabBar]) -> None:
+        """Follow these rows of tabs, give others their whole width back, and hear the clicks on all."""
+        for bar in self._bars:
+            if bar not in bars and isValid(bar):  # Qt deletes bars without tabs
+                bar.removeEventFilter(self)
+                bar.setMaximumWidth(MOST)
+        for bar in bars:
+            bar.installEventFilter(self)  # once, however often it is called
+        for bar in self._workspaces.bars():
+            bar.tabBarDoubleClicked.connect(self._on_double_click, Qt.ConnectionType.UniqueConnection)
+        self._bars = bars
 
     # --- acting
 
     @Slot()
     def _on_close(self) -> None:
-        _bar, dock = self._front()
-        if dock is not None:
-            self._workspaces.close(dock.front)
+        if self.box.dock is not None:
+            self._workspaces.close(self.box.dock.front)
 
     @Slot()
-    def _on_wide(self) -> None:
-        _bar, dock = self._front()
-        if dock is not None:
-            self._workspaces.widen("" if self._workspaces.widened == dock.front else dock.front)
-            self._later.start()
+    def _on_enlarge(self) -> None:
+        corner = self.sender().parent()
+        if isinstance(corner, Corner) and corner.dock is not None:
+            self._workspaces.enlarge(corner.dock.front)
+
+    @Slot(int)
+    def _on_double_click(self, index: int) -> None:
+        """Enlarge a panel by its tab, once the event has returned: Qt may delete the row of tabs."""
+        bar = self.sender()
+        if isinstance(bar, QTabBar) and index >= 0:
+            title = bar.tabText(index)
+            dock = next((dock for dock in self._docks.values() if dock.windowTitle() == title), None)
+            if dock is not None:
+                QTimer.singleShot(0, dock, lambda: dock.enlarge_wanted.emit(dock.front))

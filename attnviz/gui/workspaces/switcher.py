@@ -16,7 +16,6 @@ from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.widgets.panel_dock import PanelDock
 from attnviz.gui.workspaces.arrangement import Node, Split, Stack, first_panel, placed, splits, stacks
-from attnviz.gui.workspaces.rails import Rails
 from attnviz.gui.workspaces.table import FIRST, WORKSPACE_BY_ID, WORKSPACES, WorkspaceRow
 from attnviz.i18n import _
 
@@ -25,7 +24,6 @@ SETTLED_MS = 50
 """Time after which every dock is in its place: Qt lays them out in the events after an arrangement."""
 TAB_PX = 40
 """Pixels of a place that its tabs and its frame take."""
-_TABS = {"top": QTabWidget.TabPosition.North, "right": QTabWidget.TabPosition.East}
 _TORN_OFF = QSize(560, 420)
 """Least size of a panel torn off."""
 _ORIENTATION = {"across": Qt.Orientation.Horizontal, "down": Qt.Orientation.Vertical}
@@ -64,8 +62,7 @@ class Workspaces(QObject):
         self._hidden: dict[str, frozenset[str]] = {}
         """Hidden panels, by the reason."""
         self._before, self._hidden_before = QByteArray(), frozenset[str]()
-        self.rails = Rails(window, docks)
-        self.rails.changed.connect(self._on_rail)
+        window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
@@ -152,8 +149,6 @@ class Workspaces(QObject):
             home = next((row for row in rows if id_ in row.panels), self._row)
             self.switch(home.id)
         self.open_here(id_)
-        if self.rails.unfold(dock.panel_id):
-            self._later.start()
 
     def open_here(self, id_: str) -> None:
         """Bring a panel to the front in the present workspace; one without a place in it takes the place
@@ -202,10 +197,12 @@ class Workspaces(QObject):
         self.show_panel(id_)
         self.chosen.emit(id_)
 
-    @property
-    def may_widen(self) -> bool:
-        """True while places have the sizes of their row: one that a person has sized keeps it."""
-        return not self._is_touched
+    def may_widen(self, id_: str) -> bool:
+        """True if the place of a panel is narrower than it needs, or widened for it: one that a person has
+        sized keeps its size.
+        """
+        is_narrow = PANEL_BY_ID[id_].width + TAB_PX > max(self._docks[id_].width(), TAB_PX)
+        return not self._is_touched and not self.enlarged and (is_narrow or id_ == self.widened)
 
     def widen(self, id_: str) -> None:
         """Give the place of a panel the width that it needs while it is in front; empty: its usual one."""
@@ -216,8 +213,6 @@ class Workspaces(QObject):
         """Bring a panel to the front in the present workspace because a person named it."""
         self.give_back()
         self.open_here(id_)
-        if self.rails.unfold(self._docks[id_].panel_id):
-            self._later.start()
         self.chosen.emit(id_)
 
     def tear_off(self, id_: str) -> None:
@@ -328,8 +323,6 @@ class Workspaces(QObject):
     def _enter(self) -> None:
         self._has_tabs = False
         with self._arranging():
-            self.rails.clear()
-            self._window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _TABS[self._row.tabs])
             state = b"" if self.is_opening else self._settings.layout(self._row.id)
             self._node = self._row.arrangement(self._window.width(), opens=self._opens)
             self._arrange()  # also before a stored state, which may not know all panels
@@ -339,25 +332,9 @@ class Workspaces(QObject):
                 self._raise_fronts()
             self._hide()
         self._dress()
-        self._fold()
         if not self._is_touched:
             self._size()
             self._later.start()  # some docks take their sizes only once they have been laid out
-
-    def _fold(self) -> None:
-        """Fold the places that a person folded here, or that are rails at first."""
-        self.rails.watch()
-        for stack in stacks(self._node):
-            said = self._settings.folds(_rail_key(self._row, stack))
-            if said == "folded" or (stack.folded and said != "unfolded"):
-                self.rails.fold(stack.panels[0])
-
-    @Slot(str, bool)
-    def _on_rail(self, panel: str, is_folded: bool) -> None:
-        stack = next((stack for stack in stacks(self._node) if panel in stack.panels), None)
-        if stack is not None:
-            self._settings.set_folds(_rail_key(self._row, stack), "folded" if is_folded else "unfolded")
-        self._later.start()
 
     @contextmanager
     def _arranging(self) -> Iterator[None]:
@@ -386,9 +363,12 @@ class Workspaces(QObject):
         self.settled.emit()
 
     def _show_tabs(self) -> None:
-        """Show the bars that Qt leaves hidden where they had a single tab in the workspace before."""
-        bars = self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
-        for bar in bars:
+        """Show the bars that Qt leaves hidden where they had a single tab in the workspace before; what has
+        no room scrolls: short names with dots say nothing.
+        """
+        for bar in self.bars():
+            bar.setUsesScrollButtons(True)
+            bar.setElideMode(Qt.TextElideMode.ElideNone)
             if bar.isHidden() and bar.count() > 1:
                 bar.show()
 
@@ -434,6 +414,10 @@ class Workspaces(QObject):
             self._docks[next((id_ for id_ in fronts if id_ in tabs), stack.panels[0])].raise_()
 
     # --- tabs
+
+    def bars(self) -> list[QTabBar]:
+        """The rows of tabs above the places; Qt makes them anew in another arrangement."""
+        return self._window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
 
     def _kept_tabs(self) -> tuple[tuple[str, ...], ...]:
         """The panels kept here: those that switches show, those opened on request, and the tabs in front."""
@@ -505,11 +489,10 @@ class Workspaces(QObject):
         spare = sum(length for front, length in zip(fronts, lengths, strict=True) if front is None)
         seen = [index for index, front in enumerate(fronts) if front is not None]
         widest = max(seen, key=lambda index: split.parts[index].grows, default=0)
-        open_ = [index for index in seen if not self.rails.is_folded(fronts[index] or "")]
-        docks = [self._docks[fronts[index] or ""] for index in open_]
-        sizes = [lengths[index] + spare * (index == widest) for index in open_]
-        if split.direction == "across" and widest in open_:
-            sizes = self._widened([split.parts[index] for index in open_], sizes, open_.index(widest))
+        docks = [self._docks[fronts[index] or ""] for index in seen]
+        sizes = [lengths[index] + spare * (index == widest) for index in seen]
+        if split.direction == "across" and seen:
+            sizes = self._widened([split.parts[index] for index in seen], sizes, seen.index(widest))
         self._window.resizeDocks(docks, sizes, _ORIENTATION[split.direction])
 
     def _widened(self, parts: list[Node], lengths: list[int], widest: int) -> list[int]:
@@ -620,8 +603,3 @@ def _screen_for(window: QMainWindow) -> QScreen:
 def _tabs_key(row: WorkspaceRow) -> str:
     """The name under which the settings keep the tabs of a workspace."""
     return f"tabs.{row.id}"
-
-
-def _rail_key(row: WorkspaceRow, stack: Stack) -> str:
-    """The name under which the settings keep whether a place of a workspace is folded."""
-    return f"{row.id}.{stack.panels[0]}"

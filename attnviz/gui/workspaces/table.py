@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from attnviz.gui.panels.table import PANELS
 from attnviz.gui.workspaces.arrangement import Node, Split, Stack, placed, stacks
@@ -20,7 +19,7 @@ class WorkspaceRow:
     `arrangements` are (smallest width of the window, places), the widest first. They name panels with a tab
     of their own, whose rows name the workspace; the others of these wait under More, and open beside the
     `drawer`, one of the panels, as any panel does that the chooser opens here.
-    `tabs` is the side of a place where its tabs stand. A panel that another workspace lacks is shown in the
+    A panel that another workspace lacks is shown in the
     first one that has it and `is_home`; in the others only where none is.
     One that `is_plain` leaves out of its bar what a student does not need.
     `opening` are the places until a person goes on to the others, at every width; None: it has none.
@@ -32,7 +31,6 @@ class WorkspaceRow:
     keys: str
     drawer: str
     arrangements: tuple[tuple[int, Node], ...]
-    tabs: Literal["top", "right"] = "top"
     is_home: bool = True
     is_plain: bool = False
     opening: Node | None = None
@@ -67,8 +65,8 @@ _EXPLORE = Split(
     "across",
     (
         Stack(_INPUTS, 272, 0.08),
-        Split("down", _MAP, size=688, grows=0.8),
-        Stack(_NUMBERS, 288, 0.12),
+        Split("down", _MAP, size=680, grows=0.8),
+        Stack(_NUMBERS, 296, 0.12),
     ),
 )
 """Set at the left, read at the right: five panels in view."""
@@ -82,8 +80,8 @@ _EXPLORE_WIDE = Split(
             size=272,
             grows=0.08,
         ),
-        Split("down", _MAP, size=688, grows=0.8),
-        Stack(_NUMBERS, 288, 0.12),
+        Split("down", _MAP, size=680, grows=0.8),
+        Stack(_NUMBERS, 296, 0.12),
     ),
 )
 """The text stays in sight above what is set."""
@@ -91,8 +89,8 @@ _EXPLORE_WIDE = Split(
 _EXPLORE_NARROW = Split(
     "across",
     (
-        Split("down", _MAP, size=704, grows=1.0),
-        Split("down", (Stack(_NUMBERS, 424, 0.6), Stack(_INPUTS, 280, 0.4)), size=288),
+        Split("down", _MAP, size=696, grows=1.0),
+        Split("down", (Stack(_NUMBERS, 424, 0.6), Stack(_INPUTS, 280, 0.4)), size=296),
     ),
 )
 
@@ -140,7 +138,7 @@ _GENERATE_NARROW = Split(
             "across",
             (
                 Split("across", _MAPS_NARROW, size=640, grows=0.6),
-                Stack(("next", "caches", "sampling", "draws", "cache"), 360, 0.4),
+                Stack(("next", "caches", "sampling", "cache"), 360, 0.4),
             ),
             size=384,
             grows=1.0,
@@ -149,10 +147,10 @@ _GENERATE_NARROW = Split(
     ),
 )
 
-_BESIDE_COMPARED = ("mechanism", "tokens", "inspector", "vectors")
+_BESIDE_COMPARED = ("mechanism", "tokens", "inspector")
 
-_COMPARE = Split("across", (Stack(("compare",), 1000, 0.9), Stack(_BESIDE_COMPARED, 280, 0.1)))
-_COMPARE_NARROW = Split("across", (Stack(("compare",), 1000, 1.0), Stack(_BESIDE_COMPARED, 280, folded=True)))
+_COMPARE = Split("across", (Stack(("compare",), 976, 0.9), Stack(_BESIDE_COMPARED, 288, 0.1)))
+_COMPARE_NARROW = Split("across", (Stack(("compare",), 976, 1.0), Stack(_BESIDE_COMPARED, 288)))
 
 _MODEL_PANELS = Split(
     "across",
@@ -233,7 +231,6 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         N_("Ctrl+P pins A · Ctrl+Shift+X swaps · click locks a cell"),
         "mechanism",
         ((1600, _COMPARE), (0, _COMPARE_NARROW)),
-        tabs="right",
     ),
     WorkspaceRow(
         "model",

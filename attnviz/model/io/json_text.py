@@ -64,6 +64,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     caption: str = ""
     claims: tuple[str, ...] = ()
     image: Image | None = None
+    trained_length: int | None = None
     checkpoint: Link | None = None
 
 
@@ -140,7 +141,8 @@ def document_from(
         raise FieldError("key", half, Message("must consist of whole characters")) from None
     except (msgspec.ValidationError, ValueError) as error:
         raise path_in_file(field_error(error, File, data, "$")) from None
-    document = Document(file.experiment, file.view, file.title, file.caption, file.claims, file.image)
+    own = file.title, file.caption, file.claims, file.image, file.trained_length
+    document = Document(file.experiment, file.view, *own)
     if "picture" in data.get("view", ()):
         return document
     return structs.replace(document, view=structs.replace(file.view, picture=first_picture(document)))
@@ -225,6 +227,7 @@ def write(document: Document, names: Mapping[Matrix, str], link: Link | None = N
         **({"caption": document.caption} if document.caption else {}),
         **({"claims": document.claims} if document.claims else {}),
         **({"image": plain(document.image)} if document.image is not None else {}),
+        **({} if document.trained_length is None else {"trained_length": document.trained_length}),
         **({} if link is None else {"checkpoint": msgspec.to_builtins(link)}),
         "experiment": experiment,
         "view": plain(document.view),

@@ -135,6 +135,7 @@ class Packer:
             "experiment": {name: shared(getattr(experiment, name)) for name in experiment.__struct_fields__},
             "view": msgspec.to_builtins(document.view),
             "image": shared(document.image),
+            **({} if document.trained_length is None else {"trained_length": document.trained_length}),
         }
         return self._put_json(data, children)
 

@@ -7,7 +7,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from attnviz.errors import FieldError, InputError, about, must_be, verbatim
+from attnviz.errors import (
+    FieldError,
+    InputError,
+    Message,
+    about,
+    must_be,
+    token_count,
+    verbatim,
+    whole_number,
+)
 from attnviz.model.captions import pieces
 from attnviz.model.expressions.parser import parse
 from attnviz.model.memo import WeakMemo
@@ -29,7 +38,8 @@ class Document(Value, frozen=True):
 
     `caption` says in a sentence what to see in it; its words may refer to tokens (see `model/captions.py`).
     `claims` are conditions over its stages, such as `weights[2].sum() == 1` (see `study/claims/`). `image` is
-    the one whose patches are the tokens; it changes no number.
+    the one whose patches are the tokens; `trained_length` is the most tokens of the texts that the model was
+    trained on, None where that is not known. Both change no number.
     """
 
     experiment: Experiment
@@ -38,11 +48,14 @@ class Document(Value, frozen=True):
     caption: str = ""
     claims: tuple[str, ...] = ()
     image: Image | None = None
+    trained_length: int | None = None
 
     def check(self) -> None:
         check_texts("title", (self.title,), LONGEST_NAME)
         check_texts("caption", (self.caption,), LONGEST_TEXT)
         _check_controls(self.caption)
+        if self.trained_length is not None and self.trained_length < 1:
+            raise FieldError("trained_length", self.trained_length, whole_number(1))
         if len(self.claims) > MOST_CLAIMS:
             raise FieldError("claims", len(self.claims), must_be("at most {most} claims", most=MOST_CLAIMS))
         for number, claim in enumerate(self.claims):
@@ -63,6 +76,16 @@ class Document(Value, frozen=True):
         """True if two documents differ in their views alone, so that neither has unsaved work of its own."""
         own, others = ((one.title, one.caption, one.claims) for one in (self, other))
         return own == others and self.experiment == other.experiment
+
+    def beyond_training(self, n_tokens: int) -> Message | None:
+        """The sentence about a text of `n_tokens` that is longer than those of the training; else None."""
+        if self.trained_length is None or n_tokens <= self.trained_length:
+            return None
+        return Message(
+            "The model was trained on texts of up to {most}; this one has {n:,}.",
+            most=token_count(self.trained_length),
+            n=n_tokens,
+        )
 
     @property
     def attention(self) -> Site:

@@ -166,6 +166,22 @@ def test_every_stage_has_lines_that_bind_its_name() -> None:
         stage_code(site, "relative", NUMPY)
 
 
+def test_arrays_that_no_script_reads_are_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arrays, file = tmp_path / "tale.npz", tmp_path / "tale.py"
+    arrays.write_bytes(b"mine")
+    file.write_text("print('an own script')")
+    command = ["script", "stories-en", "-o", str(file)]
+    assert main(command) == 2
+    sentence = "output must be a name beside which no other file tale.npz stands; got 'tale.py'."
+    assert sentence in capsys.readouterr().err
+    assert arrays.read_bytes() == b"mine" and file.read_text() == "print('an own script')"
+    arrays.unlink()
+    for _time in range(2):  # the second one replaces its own
+        assert main(command) == 0 and arrays.stat().st_size > 2**16
+
+
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.id)
 def test_a_script_runs_without_attnviz(library: Library, tmp_path: Path) -> None:
     file = tmp_path / "stories.py"

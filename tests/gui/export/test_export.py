@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 import xml.etree.ElementTree as ET
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from services import services_of
 
 import attnviz
 from attnviz.compute.scheduler import Scheduler
+from attnviz.explain.scripts import script as scripts
 from attnviz.figures import Style, figure_bytes, render
 from attnviz.figures.files import FORMATS
 from attnviz.figures.options import OPTIONS
@@ -44,9 +46,10 @@ from attnviz.gui.export import widget
 from attnviz.gui.export.choices import CHOICES
 from attnviz.gui.export.dialog import ExportDialog
 from attnviz.gui.export.export import MOST_COPIED, Exporter
+from attnviz.gui.export.memory import Memory
 from attnviz.gui.export.shell import Command
 from attnviz.gui.export.source import Choice
-from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUPS, PIXELS, Export
+from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, GROUP_BY_ID, GROUPS, PIXELS, Export
 from attnviz.gui.export.widget import framed, picture, widget_bytes, with_plain_strokes
 from attnviz.gui.look.fonts import load_fonts
 from attnviz.gui.look.theme import LIGHT
@@ -279,6 +282,11 @@ def test_no_picture_of_a_panel_has_buttons_tabs_or_a_search(desk: Desk) -> None:
             assert not any(part.isVisible() for part in tools), id_
         assert all(part.isVisible() for part in shown), id_
     assert found > 0
+    desk.window.workspaces.enlarge("cost")
+    dock = desk.window.docks["cost"]
+    with widget.shown_whole(dock):
+        assert not dock.enlarge.isVisible()
+    assert dock.enlarge.isVisible()
 
 
 def test_a_panel_as_pdf_is_one_page_of_its_size_with_embedded_chinese(bench: Bench, tmp_path: Path) -> None:
@@ -697,7 +705,7 @@ def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
         return opened[-1]
 
     commands = {row.argument: row.id for row in ACTIONS if row.run == "export"}
-    assert tuple(commands) == tuple(group.id for group in GROUPS)
+    assert tuple(commands) == tuple(group.id for group in GROUPS if group.is_alike)
     desk.store.look(picture="arcs")
     assert opens("export") == "arcs"
     assert [EXPORT_BY_ID[opens(action)].group for action in commands.values()] == list(commands)
@@ -705,7 +713,24 @@ def test_the_dialog_opens_at_the_last_kind_of_a_group_or_of_all(
     assert opens("export") == "script"
     assert opens("export_figure", save="heads") == "arcs"
     assert opens("export") == opens("export_figure") == "heads"
-    assert opens("export_numbers") == "script"
+
+
+def test_the_menu_has_an_entry_for_each_page_and_program_and_the_dialog_opens_at_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(ExportDialog, "ask", lambda dialog: opened.append(dialog.export.id))
+    kinds = [row for row in EXPORTS if not GROUP_BY_ID[row.group].is_alike]
+    for row in kinds:
+        entry = desk.export_entry(row.id)
+        assert entry.text() == f"{_(row.title)}…"
+        assert entry.isEnabled() == (row.id != "lesson")
+        entry.trigger()
+    assert opened == [row.id for row in kinds if row.id != "lesson"]
+    assert {"page", "notebook"} <= set(opened)
+    assert "Open a lesson in Learn first." in desk.export_entry("lesson").toolTip()
+    shown = [action.text() for action in desk.window.commands.menu("export").actions() if action.text()]
+    assert len(shown) <= 16 and shown.count("Notebook…") == 1
 
 
 def test_a_table_is_shown_as_it_is_written(
@@ -755,10 +780,10 @@ def test_from_the_command_to_the_file(
 
     def name(_parent: QWidget, _title: str, start: str, kinds: str) -> tuple[str, str]:
         asked.append(start)
-        return str(tmp_path / "mine"), kinds.split(";;")[0]
+        return str(tmp_path / ("mine" * len(asked))), kinds.split(";;")[0]
 
     def press_save() -> None:
-        dialog = bench.window.findChild(ExportDialog)
+        dialog = bench.window.findChildren(ExportDialog)[-1]
         pick(dialog, "format", "pdf")
         qtbot.mouseClick(dialog.findChild(QPushButton, "export_save_button"), Qt.MouseButton.LeftButton)
 
@@ -768,6 +793,14 @@ def test_from_the_command_to_the_file(
     assert asked == ["weights.pdf"]
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     assert bench.said == ["Saved mine.pdf"]
+    again = Exporter(bench.window, bench.services)  # after a restart the settings are all that is left
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[1:] == [str(tmp_path / "weights.pdf")]
+    bench.services.settings.set_export(Memory(folder=str(tmp_path / "gone")).text)
+    QTimer.singleShot(0, press_save)
+    again.export("stage")
+    assert asked[2:] == ["weights.pdf"]
 
 
 @pytest.fixture
@@ -781,15 +814,19 @@ def saved_as(
 
         def exec_box(box: QMessageBox) -> QMessageBox.StandardButton:
             asked.append(box.text())
+            if answer == QMessageBox.StandardButton.Cancel:
+                QTimer.singleShot(0, leave)
             return answer
+
+        def leave() -> None:
+            dialog = bench.window.findChild(ExportDialog)
+            assert dialog.isVisible() and dialog.path is None
+            dialog.reject()
 
         def press_save() -> None:
             dialog = bench.window.findChild(ExportDialog)
             pick(dialog, "format", format_id)
             dialog.findChild(QPushButton, "export_save_button").click()
-            if dialog.path is None:
-                assert dialog.isVisible()
-                dialog.reject()
 
         monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_given: (typed, ""))
         monkeypatch.setattr(QMessageBox, "exec", exec_box)
@@ -828,6 +865,19 @@ def test_what_the_file_dialog_has_not_asked_about_is_not_replaced_without_a_ques
     assert mine.read_bytes() == b"mine" and bench.said == []
     assert saved_as(row, format_id, str(tmp_path / typed), buttons.Save) == [f"{lost} exists. Replace it?"]
     assert not mine.exists() or mine.read_bytes() != b"mine"
+
+
+def test_the_arrays_beside_a_script_are_not_replaced_without_a_question(
+    bench: Bench, saved_as: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scripts, "MOST_INSIDE", -1)
+    script, arrays = tmp_path / "tale.py", tmp_path / "tale.npz"
+    arrays.write_bytes(b"mine")
+    buttons = QMessageBox.StandardButton
+    assert saved_as("script", "numpy", str(script), buttons.Cancel) == ["tale.npz exists. Replace it?"]
+    assert arrays.read_bytes() == b"mine" and not script.exists() and bench.said == []
+    assert saved_as("script", "numpy", str(script), buttons.Save) == ["tale.npz exists. Replace it?"]
+    assert script.is_file() and zipfile.is_zipfile(arrays)
 
 
 def test_a_typed_suffix_chooses_the_format(

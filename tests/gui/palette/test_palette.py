@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 
 from attnviz.checkpoints.presets import PRESETS, load_preset
 from attnviz.gui.commands.actions import ACTIONS
+from attnviz.gui.export.table import EXPORTS
 from attnviz.gui.palette.entry import Entry
 from attnviz.gui.palette.palette import Palette
 from attnviz.gui.palette.providers import ALSO, PROVIDERS, all_entries
@@ -59,7 +60,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
         ("bigger text", "action:scale_up"),
         ("export svg", "action:export_figure"),
         ("gif", "export:generation"),
-        ("latex table", "action:export_numbers"),
+        ("latex table", "export:table"),
         ("checkpoint", "action:import_model"),
         ("prompt", "panel:tokens"),
         ("kv cache", "panel:cost"),
@@ -85,6 +86,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
         ("web page", "export:page"),
         ("page", "export:page"),
         ("notebook", "export:notebook"),
+        ("jupyter", "export:notebook"),
         ("figure", "action:export_figure"),
         ("script", "export:script"),
         ("python script", "export:script"),
@@ -95,7 +97,7 @@ def test_a_few_letters_and_enter_run_a_command(desk: Desk) -> None:
 def test_words_of_a_newcomer_find_the_line_in_both_languages(desk: Desk, words: str, wanted: str) -> None:
     open_palette(desk).setText(words)
     assert wanted in keys(desk)[:3]
-    assert set(ALSO) <= {row.id for row in ACTIONS}
+    assert set(ALSO) <= {row.id for row in (*ACTIONS, *EXPORTS)}
     palette(desk).line.setText("no such words at all")
     assert keys(desk) == []
     QTest.keyClick(palette(desk).line, Qt.Key.Key_Escape)

@@ -12,8 +12,9 @@ from desk import count_color, picture
 from first_layer import change, stacked
 from msgspec.structs import replace as with_parts
 from panels import recolor
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -37,7 +38,7 @@ from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.engines.run import run
 from attnviz.errors import Message
 from attnviz.explain.architectures import architecture_of
-from attnviz.explain.bills import OWN, QUANTITIES, Question, bill, of_published
+from attnviz.explain.bills import EXPERIMENT, OWN, QUANTITIES, Question, bill, of_published
 from attnviz.gui.look.theme import DARK, LIGHT
 from attnviz.gui.look.words import speak
 from attnviz.gui.panels.cost.cost import CostPanel
@@ -47,6 +48,7 @@ from attnviz.gui.panels.cost.lines import CostLines
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
+from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.i18n import set_language
@@ -183,19 +185,19 @@ def test_a_model_is_edited_until_its_values_are_the_published_ones(panel: CostPa
 
 
 def test_a_refusal_is_over_once_a_value_is_valid(panel: CostPanel, qtbot: QtBot) -> None:
-    refused, mended = list[ValueError](), list[bool]()
-    panel.store.rejected.connect(refused.append)
-    panel.store.mended.connect(lambda: mended.append(True))
+    heard = list[ValueError | None]()
+    panel.store.rejected.connect(heard.append)
     type_number(qtbot, panel, "cost_memory_gb", "0")
-    assert [str(error) for error in refused] == ["The value must be at least 1; got 0."] and not mended
+    assert [str(error) for error in heard] == ["The value must be at least 1; got 0."]
     for text in ("141", "141"):
         type_number(qtbot, panel, "cost_memory_gb", text)
-    assert panel.question.memory_gb == 141 and mended == [True]
+    assert panel.question.memory_gb == 141 and heard[-1] is None and heard.count(None) == 1
+    heard.clear()
     choose(panel, "cost_source", "deepseek-v3")
     type_number(qtbot, panel, "cost_d_rope", "63")
-    assert "an even number; got 63" in str(refused[-1]) and mended == [True]
+    assert len(heard) == 1 and "an even number; got 63" in str(heard[0])
     type_number(qtbot, panel, "cost_d_rope", "32")
-    assert mended == [True, True]
+    assert heard[1:] == [None]
 
 
 @pytest.mark.parametrize(
@@ -534,6 +536,26 @@ def test_the_total_stands_above_what_scrolls(panel: CostPanel) -> None:
     value = cache_bytes_of_lines(panel)
     assert total is not None and total.isVisible() and f"{value:,} B" in total.text()
     assert total.geometry().bottom() < panel.lines.mapTo(panel, QPoint()).y()
+
+
+def test_the_models_known_best_are_one_click_away_and_so_is_the_way_back(panel: CostPanel) -> None:
+    links = find(panel, LinkedText, "cost_models")
+    known = [model.name for model in PUBLISHED if model.known_best]
+    assert "Llama-3-70B" in known and len(known) <= 4
+    assert links.toPlainText() == "Or: " + ", ".join(known)
+    panel.resize(264, 700)
+    QApplication.processEvents()
+    # A place in the words of the link, which stand in two lines.
+    cursor = links.document().find("Llama-3-70B")
+    cursor.setPosition(cursor.selectionStart() + 2)
+    QTest.mouseClick(links.viewport(), Qt.MouseButton.LeftButton, pos=links.cursorRect(cursor).center())
+    QApplication.processEvents()
+    assert panel.question == of_published(panel.question, "llama-3-70b")
+    assert find(panel, Combo, "cost_source").value() == "llama-3-70b"
+    assert links.toPlainText() == "Or: this experiment, GPT-2 small, Llama-3-8B, DeepSeek-V3"
+    links.anchorClicked.emit(QUrl(links.anchorAt(links.cursorRect(links.document().find("this")).center())))
+    QApplication.processEvents()
+    assert find(panel, Combo, "cost_source").value() == EXPERIMENT
 
 
 HEADLINES = (

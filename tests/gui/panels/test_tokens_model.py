@@ -14,7 +14,7 @@ from pointer import move
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from attnviz.core.piece_kinds import byte_token
@@ -233,3 +233,14 @@ def test_a_text_without_the_token_that_begins_one_gets_none(qtbot: QtBot) -> Non
     retype(bench, "<s>the cat")
     retype(bench, "the cat sat")
     assert bench.store.experiment.tokens == ("<s>", "the", " cat", " sat")
+
+
+def test_a_text_longer_than_those_of_the_training_is_said(bench: PanelBench[TokensPanel]) -> None:
+    note = bench.find(QLabel, "tokens_beyond")
+    bench.store.open(replace(bench.store.document, trained_length=3))
+    assert not note.isVisible()
+    bench.store.edit(set_tokens, NAMES[:4])
+    assert note.isVisible()
+    assert note.text() == "The model was trained on texts of up to 3 tokens; this one has 4."
+    bench.store.undo()
+    assert not note.isVisible()

@@ -18,6 +18,7 @@ import attnviz
 from attnviz.checkpoints.presets import PRESETS, grouped_presets, load_preset
 from attnviz.core.shades import head_color
 from attnviz.gui.look.theme import LIGHT
+from attnviz.gui.palette.providers import all_entries
 from attnviz.gui.start import start as start_module
 from attnviz.gui.start.gallery import PresetCard
 from attnviz.gui.start.page import EntryButton, StartPage
@@ -313,3 +314,16 @@ def test_its_keys_and_notes_follow_the_language(begun: Desk) -> None:
     assert learn.accessibleDescription() == f"已学完 0 / {len(LESSONS)} 课"
     QTest.keyClick(page(begun), Qt.Key.Key_Escape)
     assert hint.text() == "空格播放 · 单击锁定单元格 · Esc 解锁"
+
+
+def test_a_panel_that_a_person_chooses_is_not_left_under_the_page(begun: Desk) -> None:
+    start = begun.window.start_page
+    begun.go("explore")
+    start.show()
+    lines = {entry.key: entry for entry in all_entries(begun.window.surface)}
+    lines["panel:cost"].run()
+    begun.settle()
+    assert not start.is_shown and begun.window.panels["cost"].is_seen
+    start.show()
+    begun.window.commands["enlarge"].trigger()
+    assert not start.is_shown and begun.window.workspaces.enlarged

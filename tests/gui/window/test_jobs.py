@@ -171,3 +171,24 @@ def test_escape_cancels_a_run_and_the_old_numbers_are_not_called_ready(
     desk.store.undo()
     desk.settle()
     assert desk.find(QLabel, "status_facts").text().startswith("ready")
+
+
+def test_esc_leaves_the_first_run_of_a_window(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without numbers that could stay, a person who closes the start page would end what fills the window."""
+    desk = make_desk("toy-attention", inline=False)
+    plain, go_on = live_module.execute, threading.Event()
+
+    def slow(experiment: Any, *args: Any, **named: Any) -> Any:
+        while not go_on.wait(0.005):
+            named["check"].at(0.5)
+        return plain(experiment, *args, **named)
+
+    monkeypatch.setattr(live_module, "execute", slow)
+    desk.store.trace = None
+    change(desk.store, temperature=2.0)
+    desk.qtbot.waitUntil(lambda: desk.window.jobs.is_shown, timeout=WAIT_MS)
+    desk.press_key(Qt.Key.Key_Escape)
+    assert desk.window.jobs.is_shown
+    go_on.set()
+    desk.settle()
+    assert desk.find(QLabel, "status_facts").text().startswith("ready")

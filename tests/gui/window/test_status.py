@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 from desk import WAIT_MS, MakeDesk
 from first_layer import change
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QLineEdit
 from pytestqt.qtbot import QtBot
 
+from attnviz.checkpoints.presets import load_preset
+from attnviz.gui.player import GoTo
+from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import SliderField
 from attnviz.model.spec.parts import ExplicitVectors
@@ -113,3 +117,24 @@ def test_what_was_done_is_not_left_in_another_language(make_desk: MakeDesk) -> N
     desk.press_key(Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier)
     message = desk.find(QLabel, "status_message")
     assert (message.text(), message.accessibleName(), message.toolTip()) == ("", "", "")
+
+
+def test_a_text_longer_than_those_of_the_training_is_a_notice_in_the_line_and_in_generate(
+    make_desk: MakeDesk,
+) -> None:
+    document = load_preset("stories-en")
+    n = document.experiment.n_queries
+    assert document.trained_length == 256
+    desk = make_desk(replace(document, trained_length=n))
+    desk.go("generate")
+    desk.qtbot.waitUntil(lambda: desk.store.player.decoded is not None, timeout=WAIT_MS)
+    facts, where = desk.find(QLabel, "status_facts"), desk.find(ElidedLabel, "decode_where")
+    assert "notice" not in facts.text() and "trained" not in where.text()
+    desk.store.play(GoTo(n))
+    said = f"The model was trained on texts of up to {n} tokens; this one has {n + 1}."
+    assert where.text().endswith(said)
+    desk = make_desk(replace(document, trained_length=n - 1))
+    desk.settle()
+    facts = desk.find(QLabel, "status_facts")
+    assert facts.text().startswith("ready, with a notice")
+    assert f"up to {n - 1} tokens; this one has {n}." in facts.toolTip()

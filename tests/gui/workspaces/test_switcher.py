@@ -5,16 +5,19 @@ from __future__ import annotations
 import pytest
 from desk import Desk, MakeDesk
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QHoverEvent
+from PySide6.QtGui import QAction, QHoverEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDockWidget, QLabel, QMainWindow, QTabBar, QToolButton, QWidget
 
+from attnviz.gui.context.menu import ContextMenus
+from attnviz.gui.context.target import Target
 from attnviz.gui.panels.table import PANEL_BY_ID
 from attnviz.gui.settings import Settings
 from attnviz.gui.window.lessons import SHELF
 from attnviz.gui.window.lessons import WORKSPACE as LEARN
 from attnviz.gui.window.window import Window
 from attnviz.gui.workspaces.arrangement import stacks
+from attnviz.gui.workspaces.more import Corner
 from attnviz.gui.workspaces.switcher import LAYOUT_VERSION, SETTLED_MS, TAB_PX
 from attnviz.gui.workspaces.table import MOST_TABS, WORKSPACES, WorkspaceRow
 from attnviz.i18n import LANGUAGES
@@ -41,7 +44,7 @@ def test_a_workspace_shows_the_first_panel_of_each_of_its_places(desk: Desk) -> 
     tabs = desk.find(QTabBar, "workspace_tabs")
     for index, row in enumerate(WORKSPACES):
         desk.go(row.id)
-        here = [stack for stack in stacks(row.arrangement(1280)) if not (stack.folded or stack.closed)]
+        here = [stack for stack in stacks(row.arrangement(1280)) if not stack.closed]
         first = {stack.panels[0] for stack in here}
         first = {id_ for id_ in first if PANEL_BY_ID[id_].has_content(desk.store.experiment)}
         wanted = set(SHELF) if row.id == LEARN else first  # the steps of a lesson open other places
@@ -79,29 +82,6 @@ def test_the_map_of_the_story_is_large_and_square_in_the_first_size(desk: Desk) 
     assert geometry.plot.width() >= 400 and geometry.across_step == geometry.down_step == 1
     assert geometry.cell_w <= 1.5 * geometry.cell_h
     assert desk.window.docks["inspector"].width() >= 212
-
-
-def test_a_rail_unfolds_by_a_click_on_a_tab_and_folds_by_another(desk: Desk, settings: Settings) -> None:
-    desk.go("compare")
-    docks, rails = desk.window.docks, desk.window.workspaces.rails
-    assert rails.is_folded("mechanism") and docks["compare"].width() >= 1200
-    bar = next(bar for bar in tab_bars(desk) if bar.tabText(bar.currentIndex()) == "Mechanism")
-    for index, is_folded in ((1, False), (1, True), (0, False), (0, True), (2, False)):
-        QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(index).center())
-        assert rails.is_folded("mechanism") == is_folded
-        desk.qtbot.waitUntil(lambda folded=is_folded: (docks["compare"].width() >= 1200) == folded)
-    desk.go("explore")
-    desk.go("compare")
-    assert not rails.is_folded("mechanism") and docks["inspector"].is_in_sight
-    assert docks["inspector"].width() > 200
-    assert settings.folds("compare.mechanism") == "unfolded"
-
-
-def test_a_panel_on_a_rail_unfolds_when_it_is_called(desk: Desk) -> None:
-    desk.go("compare")
-    desk.window.workspaces.show_panel("tokens")
-    desk.qtbot.waitUntil(lambda: desk.window.docks["tokens"].width() > 200)
-    assert not desk.window.workspaces.rails.is_folded("mechanism")
 
 
 def tab_bars(desk: Desk) -> list[QTabBar]:
@@ -265,20 +245,86 @@ def test_a_column_has_one_width_whichever_tab_is_in_front(desk: Desk, size: tupl
 
 def test_a_wide_panel_has_its_width_on_request_until_another_is_in_front(desk: Desk) -> None:
     desk.go("compare")
-    desk.window.workspaces.show_panel("cost")
-    dock, wide = desk.window.docks["cost"], desk.find(QToolButton, "more_wide")
-    assert desk.window.workspaces.present.id == "explore" and dock.is_in_sight
-    desk.qtbot.waitUntil(wide.isVisible)
+    workspaces = desk.window.workspaces
+    workspaces.show_panel("cost")
+    dock = desk.window.docks["cost"]
+    assert workspaces.present.id == "explore" and dock.is_in_sight
+    desk.qtbot.wait(SETTLED_MS)
     usual = dock.width()
     assert usual < PANEL_BY_ID["cost"].width
-    desk.click(wide)
+
+    def toggle(offered: str) -> None:
+        menu = desk.window.findChild(ContextMenus).menu(Target(panel="cost"))
+        entry = menu.findChild(QAction, "context_widen")
+        assert entry.text() == offered
+        entry.trigger()
+
+    toggle("Full width")
     desk.qtbot.waitUntil(lambda: dock.width() >= PANEL_BY_ID["cost"].width)
-    desk.window.workspaces.show_panel("plane")
+    workspaces.show_panel("plane")
     desk.qtbot.waitUntil(lambda: desk.window.docks["plane"].width() == usual)
-    desk.window.workspaces.show_panel("cost")
-    desk.qtbot.waitUntil(lambda: wide.isVisible() and wide.isChecked())
-    desk.click(wide)
+    workspaces.show_panel("cost")
+    desk.qtbot.waitUntil(lambda: dock.width() >= PANEL_BY_ID["cost"].width)
+    toggle("Usual width")
     desk.qtbot.waitUntil(lambda: dock.width() == usual)
+
+
+def corner_of(desk: Desk, panel: str) -> Corner:
+    """The buttons beside the tabs of the place of a panel."""
+    dock = desk.window.docks[panel]
+    corners = desk.window.findChildren(Corner)
+    desk.qtbot.waitUntil(lambda: any(one.isVisible() and one.dock is dock for one in corners))
+    return next(one for one in corners if one.isVisible() and one.dock is dock)
+
+
+def test_a_tab_and_a_click_enlarge_its_panel_and_another_click_returns(desk: Desk) -> None:
+    desk.go("explore")
+    bar = next(bar for bar in tab_bars(desk) if "Cost" in map(bar.tabText, range(bar.count())))
+    place = next(index for index in range(bar.count()) if bar.tabText(index) == "Cost")
+    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(place).center())
+    corner = corner_of(desk, "cost")
+    desk.click(corner.enlarge)
+    workspaces, dock = desk.window.workspaces, desk.window.docks["cost"]
+    assert workspaces.enlarged == "cost"
+    desk.qtbot.waitUntil(lambda: in_view(desk) == {"cost"} and not corner.isVisible())
+    assert dock.enlarge.accessibleName() == "Restore the panel"
+    desk.click(dock.enlarge)
+    assert workspaces.enlarged == ""
+    desk.qtbot.waitUntil(lambda: corner.isVisible() and dock.is_in_sight)
+
+
+def test_every_row_of_tabs_offers_to_enlarge_what_is_in_front(desk: Desk) -> None:
+    for workspace in ("explore", "compare", "model", "generate"):
+        desk.go(workspace)
+        desk.qtbot.wait(SETTLED_MS)
+        corners = [one for one in desk.window.findChildren(Corner) if one.isVisible()]
+        assert len(corners) == len(tab_bars(desk)) >= 1
+        for corner in corners:
+            assert corner.dock is not None and corner.dock.is_in_sight
+            assert corner.geometry().right() == corner.dock.geometry().right()
+    desk.go("learn")
+    desk.qtbot.wait(SETTLED_MS)
+    assert not any(one.isVisible() for one in desk.window.findChildren(Corner))
+
+
+@pytest.mark.parametrize("workspace", ["explore", LEARN])
+def test_a_double_click_on_a_tab_enlarges_its_panel(desk: Desk, workspace: str) -> None:
+    desk.go(workspace)
+    if workspace == LEARN:
+        desk.window.workspaces.show_only(("lesson", "stage", "tokens", "vectors"))
+
+    def found() -> list[tuple[QTabBar, QPoint]]:
+        bars = ((bar, index) for bar in tab_bars(desk) for index in range(bar.count()))
+        return [(bar, bar.tabRect(index).center()) for bar, index in bars if bar.tabText(index) == "Vectors"]
+
+    desk.qtbot.waitUntil(lambda: bool(found()))
+    desk.qtbot.wait(SETTLED_MS)
+    ((bar, at),) = found()
+    QTest.mouseClick(bar, Qt.MouseButton.LeftButton, pos=at)
+    QTest.mouseDClick(bar, Qt.MouseButton.LeftButton, pos=at)
+    desk.qtbot.waitUntil(lambda: in_view(desk) == {"vectors"})
+    desk.press_key(Qt.Key.Key_Escape)
+    desk.qtbot.waitUntil(lambda: desk.window.docks["stage"].is_in_sight)
 
 
 def test_the_tabs_of_each_workspace_are_those_of_the_last_time(desk: Desk, make_desk: MakeDesk) -> None:
@@ -361,16 +407,18 @@ def test_the_names_of_the_tabs_and_more_fit_beside_one_another(
     desk = make_desk("toy-attention")
     for width in (1000, 1280, 1920):
         desk.window.resize(width, 800)
-        desk.go("compare")
-        desk.go("explore")
-        more = desk.find(QWidget, "more_box")
-        desk.qtbot.waitUntil(more.isVisible)
-        desk.qtbot.wait(SETTLED_MS)
-        for bar in tab_bars(desk):
-            last = bar.mapTo(desk.window, bar.tabRect(bar.count() - 1).bottomRight())
-            room = more.x() if bar.y() == more.y() and bar.x() + bar.width() + 1 >= more.x() else 10**6
-            assert last.x() < room and last.x() <= bar.x() + bar.width(), (width, bar.tabText(0))
-            assert bar.shape() == QTabBar.Shape.RoundedNorth
+        for workspace in ("compare", "model", "generate", "explore"):
+            desk.go(workspace)
+            more = desk.find(QWidget, "more_box")
+            desk.qtbot.waitUntil(more.isVisible)
+            desk.qtbot.wait(SETTLED_MS)
+            for bar in tab_bars(desk):
+                last = bar.mapTo(desk.window, bar.tabRect(bar.count() - 1).bottomRight())
+                rooms = [one.x() for one in desk.window.findChildren(Corner) if one.isVisible()]
+                rooms = [x for x in rooms if x >= bar.x()]
+                assert last.x() < min(rooms), (width, workspace, bar.tabText(0))
+                assert last.x() <= bar.x() + bar.width(), (width, workspace, bar.tabText(0))
+                assert bar.shape() == QTabBar.Shape.RoundedNorth
 
 
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1920, 1080)])

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from documents import FITTING, explicit
+from msgspec.structs import replace
 
 from attnviz.model.io import files
-from attnviz.model.io.files import DocumentError, load, loads, save
+from attnviz.model.io.files import DocumentError, dumps, load, loads, save
+from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 
 
@@ -237,3 +239,14 @@ def test_what_is_no_document_is_said_before_anything_is_written(tmp_path: Path, 
     with pytest.raises(TypeError, match="^document must be an Experiment or a Document; got a "):
         save(given, tmp_path / "a.json")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_trained_length_of_a_document_is_kept_and_older_files_have_none() -> None:
+    document = load_preset("toy-attention")
+    text = dumps(document)
+    assert document.trained_length is None and "trained_length" not in text and loads(text) == document
+    known = replace(document, trained_length=512)
+    assert known != document and loads(dumps(known)) == known
+    assert replace(known, title="another").trained_length == 512
+    with pytest.raises(ValueError, match=r"^trained_length must be a whole number of at least 1; got 0\.$"):
+        replace(document, trained_length=0)

@@ -71,7 +71,7 @@ def test_a_session_is_read_as_it_was_written(tmp_path: Path, experiment: Experim
 
 def test_every_field_of_a_document_comes_back(tmp_path: Path) -> None:
     claims, image = ("weights[0].sum() == 1",), Image(SIGNATURE + b"...", 2, 3, 1)
-    whole = Document(DOCUMENT.experiment, View(stage="scores"), "title", "why", claims, image)
+    whole = Document(DOCUMENT.experiment, View(stage="scores"), "title", "why", claims, image, 512)
     plain = Document(whole.experiment)
     same = [name for name in Document.__struct_fields__ if getattr(whole, name) == getattr(plain, name)]
     assert same == ["experiment"], "give every field another value here"

@@ -203,6 +203,7 @@ def test_every_shipped_file_names_panels_of_the_window(folder: str, ids: tuple[s
             "[creature](http://x),",
             "must be query, key, cell r, c, set, type, mask, head, #step or https",
         ),
+        ("[creature],", "[creature](temperature 4),", "#step or https://…; got 'temperature 4'."),
         ("[creature],", "[creature](head 9),", "head must be 1; got 9."),
         ("[creature],", "[creature](mask shadow),", "mask must be one of 'causal'"),
         ("[creature],", "[creature](set position.base 9),", "position.base must be a number"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attnviz.checkpoints.stories import record_of
 from attnviz.core.progress import Check
-from attnviz.explain.scripts.files import program_files
+from attnviz.explain.scripts.files import ARRAYS, program_files
 from attnviz.explain.scripts.library import LIBRARIES
 from attnviz.explain.scripts.script import program
 from attnviz.gui.export.kinds.table import shortened
@@ -29,4 +29,5 @@ def as_python(suffix: str, source: Source, choice: Choice, check: Check) -> Made
     def write(contents: tuple[bytes, ...], path: Path) -> tuple[Path, ...]:
         return replace_files(program_files(script, path, record))
 
-    return Made(tuple(files.values()), shortened(text), text, write)
+    beside = "" if script.storage.fits_inside else ARRAYS
+    return Made(tuple(files.values()), shortened(text), text, write, beside)

@@ -28,7 +28,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import Trace
 
-ONE_LINE_FROM = 1180
+ONE_LINE_FROM = 940
 """Width from which all controls stand in one line."""
 
 

@@ -15,7 +15,7 @@ from attnviz.bench.implementations import Timed
 from attnviz.core.cost.lines import Line, rounded, valued
 from attnviz.core.cost.memory_fit import sentence
 from attnviz.core.cost.published_models import PUBLISHED
-from attnviz.core.phrases import named
+from attnviz.core.phrases import enumerated, named
 from attnviz.core.progress import Progress
 from attnviz.explain.architectures import architecture_of, stack_of
 from attnviz.explain.bills import EXPERIMENT, QUANTITIES, Question, bill, of_experiment, of_published, origin
@@ -35,10 +35,11 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import WholeLabel
+from attnviz.gui.widgets.linked_text import LinkedText, line, link
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.tone import set_tone
-from attnviz.i18n import N_
+from attnviz.i18n import N_, _
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.trace import Trace
@@ -118,6 +119,8 @@ class CostPanel(Panel):
         self._fits.setTextFormat(Qt.TextFormat.PlainText)
         self._fits.setWordWrap(True)
         self._fits.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self._models = LinkedText("cost_models", TEXT_PX)
+        self._models.chosen.connect(self._on_source)
         self._lay_out()
         store.traced.connect(self._note_run)
         set_tone("muted", self._caption)
@@ -180,7 +183,6 @@ class CostPanel(Panel):
         self.fields.setObjectName("cost_fields")
         self.fields.changed.connect(self.ask)
         self.fields.rejected.connect(self.store.rejected)
-        self.fields.mended.connect(self.store.mended)
         self.fields.told.connect(self.store.noticed)
 
     def _lay_out(self) -> None:
@@ -214,6 +216,7 @@ class CostPanel(Panel):
         column.addLayout(self._head)
         column.addWidget(self.bar)
         column.addWidget(self._fits)
+        column.addWidget(self._models)
         result = QHBoxLayout()
         result.addWidget(self._total, 1)
         result.addWidget(self._measure)
@@ -291,6 +294,7 @@ class CostPanel(Panel):
         self.bar.set_fit(fit)
         self._fits.setText(sentence(fit, q.n, q.batch, q.memory_gb))
         set_tone("error" if fit.free < 0 else "", self._fits)
+        self._models.set_body(line(_("Or: {models}").format(models=enumerated(_other_models(q.source)))))
         key = q.stack if q.source == EXPERIMENT else None
         self.curve.set_question(q, [run for shapes, run in self._runs if shapes == key])
         self._caption.setText(self.curve.caption())
@@ -336,6 +340,12 @@ class CostPanel(Panel):
     @Slot()
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.lines.plain_lines())
+
+
+def _other_models(source: str) -> list[str]:
+    """Links to the models known best, and to the document, but for the one whose cost is counted."""
+    known = ((model.id, model.name) for model in PUBLISHED if model.known_best)
+    return [link(id_, text) for id_, text in ((EXPERIMENT, _("this experiment")), *known) if id_ != source]
 
 
 def _headline(lines: Sequence[Line]) -> str:

@@ -368,14 +368,12 @@ FIELDS: tuple[CostField, ...] = (
 
 
 class CostFields(QWidget):
-    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused.
-
-    `mended` follows a refusal once a value is valid; `told` carries what an edit changed besides its size.
+    """Rows of label and control. `changed` carries the new Question, `rejected` why a value is refused, and
+    None once a value is valid; `told` carries what an edit changed besides its size.
     """
 
     changed = Signal(object)
     rejected = Signal(object)
-    mended = Signal()
     told = Signal(object)
 
     def __init__(self, question: Question, parent: QWidget | None = None) -> None:
@@ -435,7 +433,6 @@ class CostFields(QWidget):
             logarithmic=field.most > 1024,
         )
         number.rejected.connect(self.rejected)
-        number.mended.connect(self.mended)
         return number
 
     def _commit(self, field: CostField, value: Any) -> None:
@@ -448,7 +445,7 @@ class CostFields(QWidget):
             return
         if self._is_refused:
             self._is_refused = False
-            self.mended.emit()
+            self.rejected.emit(None)
         for message in _moved(field, value, self._question, question):
             self.told.emit(message)
         self.changed.emit(question)

@@ -13,6 +13,7 @@ from attnviz.gui.panels.glance.motion import FIRST_S, WORD_S, Motion
 from attnviz.gui.panels.glance.scrubber import STOPS
 from attnviz.gui.panels.glance.seen import GlanceSeen
 from attnviz.gui.panels.glance.sentence import SentenceSheet
+from attnviz.gui.panels.glance.sheet import Sheet
 from attnviz.gui.panels.glance.strip import Strip
 from attnviz.gui.panels.glance.values import ValuesSheet
 from attnviz.gui.panels.glance.way import WaySheet
@@ -36,6 +37,8 @@ WIDE, HIGH = 1100, 600
 """Size from which the list stands beside the plane; in a smaller one it is behind a button."""
 SHARES = (282, 254, 168)
 """Heights of the three parts in a panel of the first size, which grow alike."""
+LEAST_SHARE = 60
+"""That of the way under a part that is enlarged."""
 
 
 class GlancePanel(Panel):
@@ -43,6 +46,8 @@ class GlancePanel(Panel):
 
     fold_wanted = Signal(bool)
     """The panel is to be folded to a line, or (False) to have the room of the others."""
+    enlarge_wanted = Signal()
+    """The panel is to have the window for one part alone, or to return from it."""
     opened = Signal()
     """The arithmetic of a number is to be shown: its cell is locked."""
 
@@ -64,9 +69,11 @@ class GlancePanel(Panel):
             Strip(),
         )
         self._open = QWidget()
-        column = in_column(self._open, self.sentence, self.values, self.way, spacing=GRID)
+        self._column = in_column(self._open, self.sentence, self.values, self.way, spacing=GRID)
         for place, share in enumerate(SHARES):
-            column.setStretch(place, share)
+            self._column.setStretch(place, share)
+        self._part_alone: Sheet = self.values
+        """The part that is shown while the panel is enlarged, with the way below it."""
         self._stack = QStackedWidget()
         self._stack.addWidget(self._open)
         self._stack.addWidget(self.strip)
@@ -83,6 +90,8 @@ class GlancePanel(Panel):
         self.sentence.heads.layer_stepped.connect(self._on_layer)
         self.sentence.first.changed.connect(self._on_first)
         self.sentence.fold.clicked.connect(self._on_fold)
+        self.sentence.enlarge.clicked.connect(self._on_enlarge)
+        self.values.enlarge.clicked.connect(self._on_enlarge)
         self.strip.open.clicked.connect(self._on_unfold)
         self.values.plane.clicked.connect(self._on_result)
         self.values.rows.clicked.connect(self._on_row)
@@ -347,6 +356,23 @@ class GlancePanel(Panel):
     def _on_last(self) -> None:
         if self._seen is not None:
             self._on_query(self._seen.last)
+
+    @Slot()
+    def _on_enlarge(self) -> None:
+        part = self.sender().parent()
+        assert isinstance(part, Sheet)
+        self._part_alone = part
+        self.enlarge_wanted.emit()
+
+    def set_enlarged(self, is_enlarged: bool) -> None:
+        """Show one part alone, with the way below it; the sum unless a person chose the sentence."""
+        for part in (self.sentence, self.values):
+            part.setVisible(not is_enlarged or part is self._part_alone)
+            part.enlarge.set_back(is_enlarged)
+        self.sentence.fold.setVisible(not is_enlarged)
+        self._column.setStretch(len(SHARES) - 1, LEAST_SHARE if is_enlarged else SHARES[-1])
+        if not is_enlarged:
+            self._part_alone = self.values
 
     @Slot()
     def _on_fold(self) -> None:

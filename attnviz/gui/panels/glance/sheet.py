@@ -11,6 +11,7 @@ from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.elided_label import ElidedLabel, WholeLabel
+from attnviz.gui.widgets.enlarge_button import EnlargeButton
 from attnviz.gui.widgets.tone import set_tone
 
 PADDING = 2 * GRID
@@ -18,7 +19,10 @@ TITLE_PX = 15
 
 
 class Sheet(Control):
-    """`head` has room for controls at the right of the title; the body is added to `column`."""
+    """`head` has room for controls at the right of the title; the body is added to `column`.
+
+    A part without a head has neither title nor the button `enlarge`.
+    """
 
     def __init__(self, name: str, *, has_head: bool = True) -> None:
         super().__init__()
@@ -28,6 +32,7 @@ class Sheet(Control):
         self.title.setFont(ui_font(TITLE_PX, QFont.Weight.DemiBold))
         self.said.setObjectName(f"{name}_said")
         set_tone("muted", self.said)
+        self.enlarge = EnlargeButton()
         self.head = in_row(None, spacing=GRID + GRID // 2)
         self.column = in_column(self, spacing=GRID)
         self.column.setContentsMargins(PADDING, GRID + 2, PADDING, GRID + 2)
@@ -35,13 +40,14 @@ class Sheet(Control):
             self.column.addLayout(self.head)
             self.head.addWidget(self.title)
             self.head.addWidget(self.said, 1)
+            self.head.addWidget(self.enlarge)
         self.title.setVisible(has_head)
         self.said.setVisible(has_head)
 
     def add_to_head(self, *controls: QWidget) -> None:
-        """Put controls at the right of the title."""
+        """Put controls at the right of the title, before the button that enlarges."""
         for control in controls:
-            self.head.addWidget(control)
+            self.head.insertWidget(self.head.count() - 1, control)
 
     def set_texts(self, title: str, said: str) -> None:
         """Show another title and its sentence."""

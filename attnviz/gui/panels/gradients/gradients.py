@@ -144,6 +144,9 @@ class GradientsPanel(Panel):
         self.step.asked.connect(self._ask)
         self.step.taken.connect(self._on_taken)
         store.opened.connect(self.step.forget)
+        self.step.rate.rejected.connect(store.rejected)
+        for field in self.step.place:
+            field.rejected.connect(store.rejected)
         column = in_column(self, self._choice, self._says, self.step, spacing=GRID // 2)
         column.addWidget(self.plot, 1)
         column.addWidget(self._scroll, 1)

@@ -33,6 +33,7 @@ from attnviz.model.ranges import has_first, range_ends
 from attnviz.model.sites.sites import site_names
 from attnviz.model.sites.titles import layer_label
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.target import LOSS
 from attnviz.model.trace import SiteTrace
 
 if TYPE_CHECKING:
@@ -314,7 +315,7 @@ class StepCard(QWidget):
         return f"{symbol} · {layer_label(experiment, site)}"
 
     def _arithmetic(self, answer: StepAnswer) -> str:
-        """The number by name, and its w − η g written out."""
+        """The number by name, and its w − η g in numbers."""
         step, weight, theme = answer.step, answer.alone.weight, self._theme
         found = next(one for one in answer.parameters if one.name == weight.name)
         at = self._title(f"{found.symbol}[{weight.row}, {weight.column}]", found.site)
@@ -338,7 +339,7 @@ class StepCard(QWidget):
         step, alone = answer.step, answer.alone
         moved = _("all weights") if self.what.value() in ("", ALL) else self.what.currentText()
         rows = [(_("this number"), alone), (moved, step)]
-        heads = ("", step.target, _("change"), "−η Σ g²")
+        heads = ("", _("loss") if step.target == LOSS else step.target, _("change"), "−η Σ g²")
         cells = [self._row(heads, [self._theme.muted] * 4)]
         cells.append(self._row((_("now"), number(step.before, 5), "", ""), [self._theme.ink] * 4))
         for name, one in rows:

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtGui import QColor, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from attnviz.core.text import isolated, visible
@@ -19,7 +19,7 @@ from attnviz.gui.widgets.boxes import in_column
 from attnviz.gui.widgets.control import Control
 from attnviz.gui.widgets.link_line import LinkLine
 from attnviz.gui.widgets.pictures.value_sum import SumPlane
-from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.scroll import clear_scroll, is_cut
 from attnviz.i18n import N_, _
 from attnviz.model.edit.masks import find_mask, put_mask, take_mask
 from attnviz.model.spec.parts import Causal, NoScale, Scale, SqrtDHead
@@ -109,8 +109,19 @@ TRIES: tuple[Try, ...] = (
 TITLE = N_("Try this")
 
 
-SUM_PX = 148
-"""Height of the picture of the sum."""
+SUM_PX, LOW_SUM_PX, LOW_PX = 148, 104, 260
+"""Least height of the picture of the sum; that in a place lower than the last number, with lines below it."""
+
+
+class TryLine(LinkLine):
+    """The sentence of a suggestion: whole, or not there."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not is_cut(self, self.rect()):
+            super().paintEvent(event)
+
+    def hitButton(self, pos: QPoint) -> bool:
+        return not is_cut(self, self.rect()) and super().hitButton(pos)
 
 
 class InspectorStart(Control):
@@ -125,9 +136,8 @@ class InspectorStart(Control):
         for label in (self._says, self._title):
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setWordWrap(True)
-        self._lines = {row.id: LinkLine() for row in TRIES}
+        self._lines = {row.id: TryLine() for row in TRIES}
         self._sum = SumPlane()
-        self._sum.setFixedHeight(SUM_PX)
         self._sum.hide()
         self._sum.clicked.connect(self._open_sum)
         content = QWidget()
@@ -143,6 +153,9 @@ class InspectorStart(Control):
         column.addStretch(1)
         scroll = clear_scroll(content, sideways=False)
         scroll.setMinimumWidth(0)
+        bar = scroll.verticalScrollBar()
+        bar.valueChanged.connect(self._on_scrolled)
+        bar.rangeChanged.connect(self._on_scrolled)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
@@ -163,6 +176,17 @@ class InspectorStart(Control):
         """Hold no sum of a document that was left."""
         self._sum.set_sum(None)
         self._sum.hide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        grown = max(SUM_PX, min(self.width() // 2, self.height() // 2))
+        self._sum.setFixedHeight(LOW_SUM_PX if self.height() < LOW_PX else grown)
+
+    @Slot()
+    def _on_scrolled(self) -> None:
+        """Paint other lines whole."""
+        for line in self._lines.values():
+            line.update()
 
     def _show_sum(self) -> None:
         """The sum of the query in the shown head, where the document has values."""

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from attnviz.engines.table import ENGINE_BY_ID
-from attnviz.errors import FieldError, message_of
+from attnviz.errors import FieldError
 from attnviz.gui.forms.edit_all import EditAll
 from attnviz.gui.look.theme import GRID, RADIUS
 from attnviz.gui.panels.mechanism.block import BlockSection
@@ -287,12 +287,12 @@ class MechanismPanel(Panel):
     # --- errors
 
     @Slot(object)
-    def _on_rejected(self, error: Exception) -> None:
+    def _on_rejected(self, error: Exception | None) -> None:
         """Open the section of the field that is wrong, beside the open ones, and mark its header."""
         path = error.path if isinstance(error, FieldError) else ""
-        sentence = in_words(message_of(error))
+        sentence = in_words(error) if error is not None else ""
         for section in self.sections:
-            if path and not section.is_complete:
+            if error is not None and path and not section.is_complete:
                 section.complete()
                 section.mark(error)
         wrong = [(s, control) for s in self.sections if path and (control := s.control_of(path)) is not None]

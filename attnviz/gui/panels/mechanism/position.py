@@ -396,8 +396,10 @@ class PositionSection(Section):
         return set_table_kind(site, kind, self._tables.last(DrawnTable, DrawnTable()))
 
     @Slot(object)
-    def _on_rejected(self, error: InputError) -> None:
+    def _on_rejected(self, error: InputError | None) -> None:
         """Show a rejected edit of the position here, too, until the next change."""
         if isinstance(error, FieldError) and place_in_attention(error.path).startswith("position."):
             self._complaint.setText(in_words(error))
             self._complaint.show()
+        elif error is None:
+            self._complaint.hide()

@@ -33,7 +33,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.training.parameters import parameters_of
 from attnviz.training.run import HeadPlace
 from attnviz.training.seen import sentence
-from attnviz.training.trainable import check_trainable, of_length
+from attnviz.training.trainable import check_trainable, with_length
 from attnviz.training.words import with_words
 
 PRESET = "induction-birth"
@@ -157,7 +157,7 @@ class TrainingPanel(Panel):
             return True
         n = plan.sampler.n_tokens
         try:
-            return any(of_length(experiment, n) == of_length(one, n) for one in known)
+            return any(with_length(experiment, n) == with_length(one, n) for one in known)
         except InputError:
             return False
 
@@ -173,7 +173,7 @@ class TrainingPanel(Panel):
             self._obstacle = None
             check_trainable(experiment)
             plan = self._plan(experiment)
-            of_length(experiment, plan.sampler.n_tokens)
+            with_length(experiment, plan.sampler.n_tokens)
         except InputError as error:
             self._obstacle = error
             self.live.forget()
@@ -409,7 +409,7 @@ class TrainingPanel(Panel):
         try:
             made = with_words(self.store.experiment, words)
             check_trainable(made)
-            of_length(made, self.choices.sampler(made).n_tokens)
+            with_length(made, self.choices.sampler(made).n_tokens)
         except InputError:
             return False
         return True

@@ -121,13 +121,12 @@ class DragNumber(Control):
 
     Vertical drag (Shift fine, Ctrl coarse), wheel while focused or with Ctrl, up and down keys, Home and End
     for the limits, and typing after a click, Enter, F2 or a digit. Text that is no valid number keeps the
-    value, draws a red outline and emits `rejected` with one sentence; `mended` follows once a valid value is
-    committed or the text is abandoned.
+    value, draws a red outline and emits `rejected` with one sentence; None follows once a valid value is
+    committed, the text is abandoned, or another value is set.
     """
 
     changed = Signal(object)
     rejected = Signal(object)
-    mended = Signal()
 
     def __init__(
         self,
@@ -150,7 +149,6 @@ class DragNumber(Control):
         self._decimals = 0 if integer else decimals
         self._value = value
         self._complaint = ""
-        self._is_refused = False
         self._press: tuple[QPointF, float] | None = None
         self._travel = 0.0
         self._is_dragging = False
@@ -168,11 +166,11 @@ class DragNumber(Control):
         return int(self._value) if self._range.is_integer else self._value
 
     def set_value(self, value: float) -> None:
-        """Show `value` without emitting; a text being typed is left alone."""
+        """Show `value` without emitting `changed`; a text being typed is left alone."""
         if value != self._value:
             room = self.sizeHint()
             self._value = value
-            self._set_complaint("")
+            self._mend()
             self.setAccessibleDescription(self.text())
             if self.sizeHint() != room:  # a new layout of everything below costs more than the number
                 self.updateGeometry()
@@ -231,16 +229,21 @@ class DragNumber(Control):
         if self._press is None:
             return
         last, start = self._press
-        upward = last.y() - event.globalPosition().y()
-        if not self._is_dragging and abs(upward) < DRAG_THRESHOLD_PX:
+        pixels = self._pixels(event.globalPosition() - last)
+        if not self._is_dragging and abs(pixels) < DRAG_THRESHOLD_PX:
             return
         if not self._is_dragging:
             self._is_dragging = True
             self.gesture.begin()
         pixels_per_step = INTEGER_PX if self._range.is_integer else 1
-        self._travel += upward * modifier_factor(event.modifiers()) / pixels_per_step
+        self._travel += pixels * modifier_factor(event.modifiers()) / pixels_per_step
         self._press = (event.globalPosition(), start)
         self._enter(self._range.moved(start, self._travel))
+
+    @staticmethod
+    def _pixels(way: QPointF) -> float:
+        """The pixels of a drag along `way` that change the number."""
+        return -way.y()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         if self._press is None or event.button() != Qt.MouseButton.LeftButton:
@@ -309,7 +312,6 @@ class DragNumber(Control):
             self._editor.committed.connect(self._on_committed)
             self._editor.refused.connect(self._on_refused)
             self._editor.closed.connect(self._on_closed)
-        self._set_complaint("")
         self._editor.setAccessibleName(self.accessibleName())
         shown = full_precision(self._value) if text is None else text
         self._editor.open(shown, self.rect(), select=text is None)
@@ -323,23 +325,18 @@ class DragNumber(Control):
         return self._range.check(value)
 
     def _on_committed(self, value: float) -> None:
-        self._set_complaint("")
-        self._mend()
         self.gesture.begin()
         self._enter(value)
         self.gesture.end()
 
-    def _on_refused(self, error: InputError) -> None:
-        self._is_refused = True
-        self._set_complaint(error.message.text())
+    def _on_refused(self, error: InputError | None) -> None:
+        self._set_complaint("" if error is None else error.message.text())
         self.rejected.emit(error)
 
     def _on_closed(self, move: int) -> None:
         editor = self._editor
         if editor is None or editor.is_leaving:
             return
-        self._set_complaint("")
-        self._mend()
         self.setFocus()
         if move:
             self.focusNextPrevChild(move > 0)
@@ -354,9 +351,8 @@ class DragNumber(Control):
 
     def _mend(self) -> None:
         """Tell that the last refusal is over."""
-        if self._is_refused:
-            self._is_refused = False
-            self.mended.emit()
+        if self._complaint:
+            self._on_refused(None)
 
     def _set_complaint(self, sentence: str) -> None:
         if sentence == self._complaint:

@@ -22,8 +22,9 @@ _TABS = {Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 class NumberEditor(LineEdit):
     """Enter or Tab commits, Esc cancels; leaving commits, or cancels if the text is invalid.
 
-    `parse` and `check` return the value or raise `InputError`, which `refused` carries. `closed` carries 1
-    or -1 after Tab and Shift+Tab, else 0; `is_leaving` is true if the focus moved elsewhere.
+    `parse` and `check` return the value or raise `InputError`, which `refused` carries, and None once a
+    valid text is committed or the refused one is abandoned. `closed` carries 1 or -1 after Tab and
+    Shift+Tab, else 0; `is_leaving` is true if the focus moved elsewhere.
     """
 
     committed = Signal(float)
@@ -39,6 +40,7 @@ class NumberEditor(LineEdit):
         super().__init__(parent)
         self._check, self._parse = check, parse
         self._is_open = False
+        self._is_refused = False
         self.is_leaving = False
         self.setObjectName("number_editor")
         self.setProperty("compact", True)
@@ -66,6 +68,8 @@ class NumberEditor(LineEdit):
         """Close the editor without committing."""
         if self._is_open:
             self._is_open = False
+            if not self.is_leaving:
+                self._tell(None)
             self.closed.emit(move)
             self.hide()
 
@@ -99,11 +103,18 @@ class NumberEditor(LineEdit):
             value = self._check(self._parse(self.text()))
         except InputError as error:
             self._mark(error.message.text())
-            self.refused.emit(error)
+            self._tell(error)
             return False
         self._mark("")
+        self._tell(None)
         self.committed.emit(value)
         return True
+
+    def _tell(self, error: InputError | None) -> None:
+        """Carry a refusal, or the end of one."""
+        if error is not None or self._is_refused:
+            self._is_refused = error is not None
+            self.refused.emit(error)
 
     def _clear_mark(self) -> None:
         self._mark("")

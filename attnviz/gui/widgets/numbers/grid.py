@@ -58,7 +58,7 @@ class NumberGrid(GridView):
     Ctrl+C and Ctrl+V copy and paste. With `takes_minus_infinity`, −∞ is a number too. `edited` carries each
     live value, and `gesture_started` and `gesture_finished` bracket them. `pasted` carries a block (pasted,
     or zeros for Delete on several cells) and its first cell; the receiver accepts or rejects it. `rejected`
-    carries a sentence for the user.
+    carries a sentence for the user, and None once it is over.
     """
 
     edited = Signal(int, int, float)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from desk import Answers, Desk, MakeDesk, color_in, picture, pixels
 from numpy.typing import NDArray
+from pointer import drag
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QDesktopServices
 from PySide6.QtTest import QTest
@@ -689,6 +690,32 @@ def test_the_control_of_a_task_stands_over_its_room_and_does_it(desk: Desk) -> N
     assert control_in(desk, "task_text", "temperature") is field  # the text is the same one still
     desk.store.undo()
     assert desk.store.attention.temperature == 1 and field.text() == "1.0"
+
+
+def test_a_drag_along_the_line_changes_a_live_number(desk: Desk) -> None:
+    open_step(desk, "sampling", 4)
+    field = control_in(desk, "task_text", "temperature")
+    drag(field, field.rect().center(), QPoint(40, 0))
+    assert desk.store.attention.temperature > 1
+    assert not desk.find(LinkedText, "task_text").textCursor().hasSelection()
+    desk.store.undo()
+    assert desk.store.attention.temperature == 1
+
+
+def test_a_drag_from_a_dotted_number_selects_no_text_and_a_click_opens_it(desk: Desk) -> None:
+    open_step(desk, "projections", 1)
+    text = desk.find(LinkedText, "lesson_text")
+    place = next(
+        at
+        for y in range(0, text.height(), 4)
+        for x in range(0, text.width(), 4)
+        if text.anchorAt(at := QPoint(x, y)).startswith("number:")
+    )
+    drag(text.viewport(), place, QPoint(60, 0))
+    assert not text.textCursor().hasSelection()
+    before = desk.store.document.view.locked
+    desk.click(text.viewport(), place)
+    assert desk.store.document.view.locked not in (None, before)
 
 
 def test_a_pill_of_a_lesson_switches_the_mask(desk: Desk) -> None:

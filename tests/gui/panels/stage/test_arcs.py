@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from desk import count_color, picture
+from desk import count_color, picture, pixels
 from msgspec.structs import replace
 from panels import PanelBench
 from pointer import move
@@ -283,6 +283,11 @@ def test_labels_of_low_rows_stand_apart(qtbot: QtBot, story: Document, height: i
     tops = [rects[place].center().y() for place in named if rects[place].isValid()]
     assert view._chosen_row() in named and (height > 400) == (len(named) == len(rects))
     assert all(below - above >= 11 for above, below in zip(tops, tops[1:], strict=False))
+    image = picture(view)
+    for place in set(named) - {view._chosen_row()}:  # its frame crosses its label
+        label = pixels(image, QRectF(17, rects[place].center().y() - 7, 16, 14))
+        drawn = (np.abs(label - label[0, 0]).sum(axis=-1) > 120).any(axis=1)
+        assert drawn.sum() >= 8, "digits are whole, also where rows are lower"
 
 
 def test_a_key_in_the_row_of_another_head_is_told_to_nobody(qtbot: QtBot, story: Document) -> None:

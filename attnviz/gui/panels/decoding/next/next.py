@@ -60,6 +60,9 @@ class NextPanel(DecodingPart):
         in_row(self._header, self._place, self._choice, spacing=GRID)
         column = in_column(self, spacing=GRID // 2)
         self._scroll = clear_scroll(self._rows, sideways=False)
+        bar = self._scroll.verticalScrollBar()
+        bar.valueChanged.connect(self._on_scrolled)
+        bar.rangeChanged.connect(self._on_scrolled)
         # Rows have their height once they have been laid out, which Qt does later.
         self._laid_out = QTimer(self)
         self._laid_out.setSingleShot(True)
@@ -101,6 +104,11 @@ class NextPanel(DecodingPart):
         token = names_of(decoded.decoding).label(decoded.decoding.steps[self.step].token)
         self._place.set_line(_("after “{token}”").format(token=isolated(token)))
         self._laid_out.start()
+
+    @Slot()
+    def _on_scrolled(self) -> None:
+        """Paint other rows whole."""
+        self._rows.update()
 
     @Slot()
     def _bring_into_sight(self) -> None:

@@ -15,6 +15,7 @@ from attnviz.gui.look.fonts import number_font, ui_font
 from attnviz.gui.look.theme import GRID, RADIUS, TEXT_PX
 from attnviz.gui.widgets.along import Along
 from attnviz.gui.widgets.control import draw_focus_ring
+from attnviz.gui.widgets.scroll import is_cut
 from attnviz.i18n import _
 
 ROW_PX = 28
@@ -114,11 +115,15 @@ class NextRows(Along):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         first, last = event.rect().top() // ROW_PX, event.rect().bottom() // ROW_PX
         for row in range(max(first, 0), min(last + 1, len(self.rows))):
-            self._paint_row(painter, row)
+            if not self._is_cut(row):
+                self._paint_row(painter, row)
         if self.hasFocus():
             visible = QRectF(self.visibleRegion().boundingRect())
             ring = self.row_rect(self._current) if self._current >= 0 else visible
             draw_focus_ring(painter, ring, self._theme, 3)
+
+    def _is_cut(self, row: int) -> bool:
+        return is_cut(self, self.row_rect(row).toRect())
 
     def _paint_row(self, painter: QPainter, row: int) -> None:
         theme, shown = self._theme, self.rows[row]
@@ -187,7 +192,7 @@ class NextRows(Along):
 
     def part_at(self, position: QPointF) -> int:
         row = int(position.y() // ROW_PX)
-        return row if 0 <= row < len(self.rows) else -1
+        return row if 0 <= row < len(self.rows) and not self._is_cut(row) else -1
 
     def told(self, part: int) -> str:
         """The token, and its probabilities with all digits that matter."""

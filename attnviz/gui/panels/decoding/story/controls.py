@@ -96,7 +96,8 @@ class PlayerControls(QWidget):
         where = text.format(step=step + 1, count=count, token=token)
         experiment = decoded.decoding.experiment
         site = label_among_several(experiment, shown_step_site(decoded, self._store.document.view.site))
-        return f"{where} · {site}" if site else where
+        beyond = self._store.document.beyond_training(step + 1)
+        return " · ".join(filter(None, (where, site, beyond and beyond.text())))
 
     def show_rest(self, shows: bool) -> None:
         """Show whether the text after the step is shown."""
