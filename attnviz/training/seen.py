@@ -38,7 +38,7 @@ def _first(measures: Sequence[Measures], score: str, threshold: float, sites: Se
         step = None
         for one in reversed(measures):
             of_site = [value for (id_, at, _head), value in one.scores.items() if (id_, at) == (score, site)]
-            if max(of_site, default=0.0) <= threshold:  # NaN, of no meaning, is not above
+            if not any(value > threshold for value in of_site):  # NaN, of no meaning, is not above
                 break
             step = one.step
         if step is not None:
