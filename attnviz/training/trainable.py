@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
 
+from attnviz.compute.budget import available_memory
 from attnviz.errors import NOTHING, FieldError, Message, must_be, of_length, whole_number
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import sites
 from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
+from attnviz.model.weights import weights_of
+
+NUMBER_BYTES = 40
+"""Bytes for each number while it is trained: its own, those of its gradient and moments, and of kept states."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,26 @@ def _edits(experiment: Experiment) -> object:
     return of_length(count) if count else None
 
 
+def _size(experiment: Experiment) -> object:
+    """The numbers of a document for which the memory has no room."""
+    known = experiment.vocabulary
+    n = 0 if known is None else math.prod(known.embedding.shape)
+    for site in sites(experiment).values():
+        n += sum(math.prod(weight.shape(site)) for weight in weights_of(site))
+    return Message("{n:,} numbers", n=n) if NUMBER_BYTES * n > available_memory() // 4 else None
+
+
 OBSTACLES: tuple[Obstacle, ...] = (
     Obstacle("memory", must_be("null: a batch trains on one sequence alone"), _memory),
     Obstacle("vocabulary", must_be("a vocabulary, whose rows are the token vectors"), _vocabulary),
     Obstacle("readout", must_be("'vocabulary', which predicts the next token"), _readout),
     Obstacle("vocabulary.classes", must_be("null: a classifier has no next token"), _classes),
     Obstacle("edits", must_be("none: numbers by hand belong to one sequence"), _edits),
+    Obstacle(
+        "layers",
+        must_be("so small that a quarter of the memory has {n} bytes for each number", n=NUMBER_BYTES),
+        _size,
+    ),
 )
 """The reasons; the first one that an experiment has is told."""
 

@@ -69,6 +69,7 @@ ASKS = {
     "gui/panels/stage/stage.py": "the output beside the map",
     "gui/widgets/pictures/block_diagram.py": "the places of a diagram",
     "gui/widgets/pictures/block_layout.py": "the places of a diagram",
+    "training/site_pass.py": "the softmax that the loss makes itself; numbers that are dropped anew",
     "model/edit/tips.py": "what a block reads, in a sentence",
     "model/gradient.py": "the loss is that of the logits",
     "model/spec/block.py": "a role of a matrix",

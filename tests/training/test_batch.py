@@ -21,6 +21,7 @@ from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Dropout, ExplicitVectors, Heads, Projections, Seeded
 from attnviz.model.spec.positions import Learned
 from attnviz.model.spec.vocabulary import Classes, Vocabulary
+from attnviz.training import trainable
 from attnviz.training.batch import Batch, next_tokens
 from attnviz.training.parameters import EMBEDDING, parameters_of
 from attnviz.training.trainable import OBSTACLES
@@ -253,7 +254,16 @@ REFUSED: dict[str, tuple[Experiment, str]] = {
 
 
 def test_every_obstacle_is_refused() -> None:
-    assert set(REFUSED) == {row.field for row in OBSTACLES}
+    assert {*REFUSED, "layers"} == {row.field for row in OBSTACLES}
+
+
+def test_too_large_a_document_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainable, "available_memory", lambda: 4 * 40 * 100)
+    with pytest.raises(ValueError) as error:
+        Batch(NUMPY, STORY, 4)
+    assert "layers must be so small that a quarter of the memory has 40 bytes for each number" in str(
+        error.value
+    )
 
 
 @pytest.mark.parametrize("field", REFUSED)

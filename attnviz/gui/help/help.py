@@ -123,6 +123,10 @@ SOURCES: dict[str, Source] = {
     "residual": _arxiv("1512.03385", "He et al. 2015, Deep Residual Learning"),
     "nucleus": _arxiv("1904.09751", "Holtzman et al. 2019, Neural Text Degeneration"),
     "sinks": _arxiv("2309.17453", "Xiao et al. 2023, Attention Sinks"),
+    "induction": Source(
+        "Olsson et al. 2022, In-context Learning and Induction Heads",
+        "https://transformer-circuits.pub/2022/in-context-learning-and-induction-heads/index.html",
+    ),
     "circuits": Source(
         "Elhage et al. 2021, A Mathematical Framework for Transformer Circuits",
         "https://transformer-circuits.pub/2021/framework/index.html",

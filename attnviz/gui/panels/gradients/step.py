@@ -263,7 +263,8 @@ class StepCard(QWidget):
     @Slot()
     def forget(self) -> None:
         """Another document opens: its parameters are others."""
-        self._answer, self._parameters, self.number = None, (), None
+        self._answer, self._experiment = None, None
+        self._parameters, self.number = (), None
         self.what.set_options(())
 
     def set_answer(

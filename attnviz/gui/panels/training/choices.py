@@ -164,7 +164,9 @@ class Choices(QWidget):
         self.lines.setFixedHeight(96)
         self.lines.textChanged.connect(self.anew)
         self.lines.dropped.connect(self.read)
-        self.open = says(Button(), N_("Open a text…"), id="training_open_text")
+        self.open = says(
+            Button(), N_("Open a text…"), id="training_open_text", tip=N_("Learn the lines of a file")
+        )
         self.open.clicked.connect(self._on_open)
         kinds = [(row.id, row.title, row.formula) for row in OPTIMISERS]
         self.optimiser = says(Combo(()), id="training_optimiser", name=N_("Optimiser"), options=kinds)

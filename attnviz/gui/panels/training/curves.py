@@ -139,10 +139,10 @@ class TrainingCurves(QWidget):
         names = (
             ("loss", N_("Loss over the steps")),
             ("accuracy", N_("Accuracy over the steps")),
-            ("scores", N_("Scores of the heads over the steps")),
+            ("heads", N_("Scores of the heads over the steps")),
         )
         self.plots = {
-            id_: says(StepPlot(has_steps=id_ == "scores"), id=f"training_{id_}", name=name)
+            id_: says(StepPlot(has_steps=id_ == "heads"), id=f"training_{id_}", name=name)
             for id_, name in names
         }
         self.legends = {id_: QLabel() for id_, _name in names}
@@ -188,7 +188,7 @@ class TrainingCurves(QWidget):
         self.plots["accuracy"].set_curves(
             ((steps, trained, QColor(theme.muted), THIN), (steps, held_out, QColor(theme.accent), THICK))
         )
-        self.plots["scores"].set_curves(self._of_heads(measures))
+        self.plots["heads"].set_curves(self._of_heads(measures))
         self._scale(measures, moments)
         self._say()
 
@@ -213,7 +213,7 @@ class TrainingCurves(QWidget):
         """One axis of steps for all; the loss up to its largest one, and not past three times guessing."""
         losses = [loss for loss in [one.loss for one in measures] if math.isfinite(loss)]
         highest = min(max((*losses, self._guessing), default=1.0), 3 * self._guessing or math.inf)
-        heights = {"loss": 1.08 * (highest or 1.0), "accuracy": 1.04, "scores": 1.04}
+        heights = {"loss": 1.08 * (highest or 1.0), "accuracy": 1.04, "heads": 1.04}
         reached = max((one.step + 1 for one in moments[-1:]), default=0)
         shown = 0 if self._picture is None else self._picture.step
         for id_, plot in self.plots.items():
@@ -240,7 +240,7 @@ class TrainingCurves(QWidget):
         for (id_, title), color in zip(SCORES, (theme.query, theme.key), strict=True):
             values = [] if at is None else [v for key, v in at.scores.items() if key[0] == id_ and v == v]
             scores.append(self._part(color, _(title), max(values, default=None)))
-        heads = {"loss": _("Loss"), "accuracy": _("Right answers"), "scores": _("Best scores of the heads")}
+        heads = {"loss": _("Loss"), "accuracy": _("Right answers"), "heads": _("Best scores of the heads")}
         for (id_, head), parts in zip(heads.items(), (loss, accuracy, scores), strict=True):
             self.legends[id_].setText(f"<b>{escape(head)}</b> &nbsp; " + " &nbsp;·&nbsp; ".join(parts))
 

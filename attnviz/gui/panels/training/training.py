@@ -79,7 +79,8 @@ class TrainingPanel(Panel):
         self.choices.changed.connect(self._on_settings)
         self.choices.rejected.connect(self.store.rejected)
         self.note = Note("training_note")
-        self.restart = says(Button(), N_("Start anew"), id="training_restart")
+        again = N_("Forget the run, and begin with the weights of the document")
+        self.restart = says(Button(), N_("Start anew"), id="training_restart", tip=again)
         self.restart.clicked.connect(self._on_restart)
         tip = N_("Give the document the weights of this step, and look at them in Explore")
         self.explore = says(Button(), N_("Open in Explore"), id="training_explore", tip=tip)
@@ -307,7 +308,9 @@ class TrainingPanel(Panel):
 
     @Slot(str, int)
     def _on_head(self, site: str, head: int) -> None:
-        self.store.look(site=site, head=head, stage="weights")
+        trace = self.store.trace
+        stage = {} if trace is None else {"stage": trace.shown(site).raw_map}
+        self.store.look(site=site, head=head, **stage)
 
     # --- showing
 
