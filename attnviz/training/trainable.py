@@ -19,7 +19,7 @@ from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.weights import weights_of
 
 NUMBER_BYTES = 40
-"""Bytes for each number while it is trained: its own, those of its gradient and moments, and of kept states."""
+"""Bytes for each number in training: its own, those of its gradient and moments, and of kept states."""
 
 
 @dataclass(frozen=True)

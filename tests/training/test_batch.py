@@ -260,10 +260,9 @@ def test_every_obstacle_is_refused() -> None:
 def test_too_large_a_document_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainable, "available_memory", lambda: 4 * 40 * 100)
     with pytest.raises(ValueError) as error:
-        Batch(NUMPY, STORY, 4)
-    assert "layers must be so small that a quarter of the memory has 40 bytes for each number" in str(
-        error.value
-    )
+        Batch(engine_of("numpy"), STORY, 4)
+    sentence = "layers must be so small that a quarter of the memory has 40 bytes for each number"
+    assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize("field", REFUSED)

@@ -99,7 +99,7 @@ def test_curves_maps_and_scores_are_those_of_the_run(desk: Desk, run: Run) -> No
     heads = [("previous", "layers.0.self", 0), ("induction", "layers.1.self", 1)]
     for key, place in zip(heads, (0, 7), strict=True):
         expected = [one.scores[key] for one in run.curves.measures]
-        np.testing.assert_array_equal(plots["scores"].curves()[place][1], expected)
+        np.testing.assert_array_equal(plots["heads"].curves()[place][1], expected)
     assert panel.live.picture is not None
     assert panel.live.picture.scores == run.curves.measures[-1].scores
     assert_alike(panel.live.picture.experiment, run.experiment)
