@@ -65,7 +65,7 @@ def settled(window: Window) -> Callable[[], bool]:
     def is_so() -> bool:
         trace = window.store.trace
         is_shown = trace is not None and trace.experiment is window.store.experiment
-        return is_shown and window.services.schedulers.run.idle and window.services.schedulers.answers.idle
+        return is_shown and all(scheduler.idle for scheduler in window.services.schedulers)
 
     return is_so
 
