@@ -8,7 +8,7 @@ import pytest
 from desk import Desk, MakeDesk, picture, pixels
 from experiments import block, small
 from msgspec.structs import replace
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from refusing import SIDE, refuse_whole
 
 from attnviz.gui.panels.table import PANELS
@@ -50,8 +50,10 @@ def colors(panel: QWidget) -> list[bytes]:
 
 
 def at_rest(desk: Desk, panel: str) -> bytes:
-    """The picture of a panel once its layout is at rest: Qt tells some sizes a round of events later."""
-    found = [b""]
+    """The picture of a panel without the focus, once its layout is at rest: Qt tells some sizes later."""
+    focused, found = QApplication.focusWidget(), [b""]
+    if focused is not None:
+        focused.clearFocus()
 
     def is_same() -> bool:
         found.append(pixels(picture(desk.window.panels[panel]).copy()).tobytes())
