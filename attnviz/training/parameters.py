@@ -5,7 +5,8 @@ A matrix that others follow is one parameter, whose gradient is the sum of all o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from attnviz.model.edit.edits import read_vocabulary, set_vectors, tokens_of, vectors_of
 from attnviz.model.gradient import Gradient
-from attnviz.model.operands.matrices import token_ids, vectors_array
+from attnviz.model.operands.matrices import embedded, token_ids, vectors_array
 from attnviz.model.sites.links import Sequence
 from attnviz.model.sites.sites import at, put, sites
 from attnviz.model.spec.arrays import Matrix, in_float64
@@ -38,19 +39,35 @@ Use = tuple[str, bool]
 class Parameter:
     """One parameter: its name as gradients have it, its symbol in formulas, and its site; none of vectors.
 
-    `numbers()` are (rows, columns) in float64. `gradient(gradient)` has their shape, None where the target
-    does not depend on them. `put(experiment, numbers)` returns the experiment with others. `uses` are the
-    gradients whose sum that is, by name, each with whether it is transposed; rows that are looked up in an
-    embedding come on top.
+    `numbers()` are (rows, columns) in float64, of the `shape`; so are the `slopes(gradient)` of one that
+    `is_read`. `put(experiment, numbers)` returns the experiment with others.
+    `uses` are the gradients whose sum that is, by name, each with whether it is transposed; those by vectors
+    that are rows of an embedding, `looked_up`, come on top.
     """
 
     name: str
     symbol: str
     site: str
     uses: tuple[Use, ...]
+    shape: tuple[int, int]
     numbers: Callable[[], Array]
-    gradient: Callable[[Gradient], Array | None]
+    slopes: Callable[[Gradient], Array]
     put: Callable[[Experiment, Array], Experiment]
+    looked_up: tuple[str, ...] = ()
+
+    def is_read(self, gradient: Gradient) -> bool:
+        """True if the target depends on the parameter; nothing is computed for it."""
+        names = (*(name for name, _is_turned in self.uses), *self.looked_up)
+        return any(name in gradient.parameters for name in names)
+
+    def gradient(self, gradient: Gradient) -> Array | None:
+        """The derivatives by its numbers; None where the target does not depend on them."""
+        return self.slopes(gradient) if self.is_read(gradient) else None
+
+
+def size_of(parameters: Iterable[Parameter]) -> int:
+    """The number of their numbers."""
+    return sum(math.prod(one.shape) for one in parameters)
 
 
 def parameters_of(experiment: Experiment) -> tuple[Parameter, ...]:
@@ -82,11 +99,9 @@ def is_looked_up(experiment: Experiment, sequence: Sequence) -> bool:
     ids, tokens = token_ids(vocabulary), tokens_of(experiment, sequence)
     if not all(token in ids for token in tokens):
         return False
-    rows = in_float64(vocabulary.embedding.rows([ids[token] for token in tokens]))
+    rows = embedded(vocabulary, [ids[token] for token in tokens])
     vectors = vectors_array(vectors_of(experiment, sequence))
-    return vectors.shape == rows.shape and bool(
-        np.allclose(vectors, rows * vocabulary.embedding_scale, rtol=1e-6)
-    )
+    return vectors.shape == rows.shape and bool(np.allclose(vectors, rows, rtol=1e-6))
 
 
 def _is_tied(site: Site) -> bool:
@@ -112,8 +127,9 @@ def _vectors(experiment: Experiment, sequence: Sequence) -> Parameter:
         "X" if sequence == "tokens" else "M",
         "",
         ((name, False),),
+        vectors_of(experiment, sequence).shape,
         lambda: vectors_array(vectors_of(experiment, sequence)),
-        lambda gradient: _of(gradient, name),
+        lambda gradient: in_float64(gradient.parameters[name]),
         put_vectors,
     )
 
@@ -125,17 +141,13 @@ def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str
     rows = {known: _rows(experiment, vocabulary, known) for known in looked_up}
     uses = tuple((f"{site}.{UNEMBEDDING}", True) for site in tied)
 
-    def gradient_of(gradient: Gradient) -> Array | None:
-        total, is_read = np.zeros(vocabulary.embedding.shape), False
+    def gradient_of(gradient: Gradient) -> Array:
+        total = np.zeros(vocabulary.embedding.shape)
         for known, ids in rows.items():
-            by_vectors = _of(gradient, VECTORS[known])
-            if by_vectors is not None:
+            if VECTORS[known] in gradient.parameters:
+                by_vectors = in_float64(gradient.parameters[VECTORS[known]])
                 np.add.at(total, ids, by_vectors * vocabulary.embedding_scale)
-                is_read = True
-        for by_logits in _summands(gradient, uses):
-            total += by_logits
-            is_read = True
-        return total if is_read else None
+        return sum(_summands(gradient, uses), total)
 
     def put_embedding(given: Experiment, numbers: Array) -> Experiment:
         known = replace(vocabulary, embedding=Matrix(numbers))
@@ -145,7 +157,8 @@ def _embedding(experiment: Experiment, looked_up: list[Sequence], tied: list[str
         return given
 
     numbers = partial(in_float64, vocabulary.embedding.array)
-    return Parameter(EMBEDDING, "E", "", uses, numbers, gradient_of, put_embedding)
+    shape, by_vectors = vocabulary.embedding.shape, tuple(VECTORS[known] for known in looked_up)
+    return Parameter(EMBEDDING, "E", "", uses, shape, numbers, gradient_of, put_embedding, by_vectors)
 
 
 def _rows(experiment: Experiment, vocabulary: Vocabulary, sequence: Sequence) -> list[int]:
@@ -158,9 +171,10 @@ def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> P
     turned = {weight.path: False} | {other.path: other.follows(site)[1] for other in followers}
     uses = tuple((f"{name}.{path}", is_turned) for path, is_turned in turned.items())
 
-    def gradient_of(gradient: Gradient) -> Array | None:
-        there = [one.reshape(weight.shape(site)) for one in _summands(gradient, uses)]
-        return sum(there[1:], there[0]) if there else None
+    shape = weight.shape(site)
+
+    def gradient_of(gradient: Gradient) -> Array:
+        return sum((one.reshape(shape) for one in _summands(gradient, uses)), np.zeros(shape))
 
     def put_weight(given: Experiment, numbers: Array) -> Experiment:
         return put(given, weight.put(at(given, name), numbers))
@@ -168,15 +182,12 @@ def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> P
     def numbers() -> Array:
         return weight.array(site).astype(np.float64)
 
-    return Parameter(f"{name}.{weight.path}", weight.symbol, name, uses, numbers, gradient_of, put_weight)
+    own = f"{name}.{weight.path}"
+    return Parameter(own, weight.symbol, name, uses, shape, numbers, gradient_of, put_weight)
 
 
 def _summands(gradient: Gradient, uses: tuple[Use, ...]) -> list[Array]:
     """The gradients by all uses on which the target depends."""
-    found = ((_of(gradient, name), is_turned) for name, is_turned in uses)
-    return [one.T if is_turned else one for one, is_turned in found if one is not None]
-
-
-def _of(gradient: Gradient, name: str) -> Array | None:
     known = gradient.parameters
-    return in_float64(known[name]) if name in known else None
+    found = ((in_float64(known[name]), is_turned) for name, is_turned in uses if name in known)
+    return [one.T if is_turned else one for one, is_turned in found]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from attnviz.compute.execute import execute, execute_job
@@ -17,9 +16,8 @@ from attnviz.core.progress import Check, never_cancelled
 from attnviz.core.text import number
 from attnviz.engines.engine import Engine
 from attnviz.errors import FieldError, InputError, Message, must_be, whole_number
-from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.edit.edits import set_ids
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.training.batch import NOT_COUNTED, Batch, Outcome
 from attnviz.training.optimiser import Optimiser, Settings
 from attnviz.training.tasks import Sampler, Texts
@@ -235,13 +233,7 @@ class Training:
         return self.states[step]
 
     def _with(self, parameters: dict[str, Array]) -> Experiment:
-        made = self._batch.put(self.experiment, parameters)
-        known = made.vocabulary
-        assert known is not None
-        ids = self._held_out.ids[0].tolist()
-        vectors = in_float64(known.embedding.rows(ids)) * known.embedding_scale
-        tokens = tuple(known.tokens[index] for index in ids)
-        return replace(made, tokens=tokens, vectors=ExplicitVectors(Matrix(vectors)), references=())
+        return set_ids(self._batch.put(self.experiment, parameters), self._held_out.ids[0].tolist())
 
     def _accuracy(self, texts: Texts, outcome: Outcome) -> float:
         """The share of right answers."""
@@ -275,8 +267,12 @@ class Run:
     """A run that has ended: the trained experiment, its curves, and its states by step."""
 
     experiment: Experiment
-    curves: Curves
     training: Training
+
+    @property
+    def curves(self) -> Curves:
+        """The measures of its steps."""
+        return self.training.curves
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -318,6 +314,6 @@ def train(
         if training.curves.measures[-1].step != training.step:
             training.measure()
             told(training)
-        return Run(training.present(), training.curves, training)
+        return Run(training.present(), training)
 
     return execute_job(experiment, job, engine, device, passes=6 * course.batch)

@@ -16,7 +16,7 @@ from attnviz.engines.backward.backward import value_of
 from attnviz.errors import FieldError, InputError, Message, among, must_be, whole_number
 from attnviz.model.gradient import Gradient
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.parameters import Array, Parameter, parameters_of
+from attnviz.training.parameters import Array, Parameter, parameters_of, size_of
 
 ALL = "all"
 """The choice of every parameter."""
@@ -142,15 +142,12 @@ def chosen(gradient: Gradient, what: str) -> list[tuple[Parameter, Array]]:
     """
     match = _CHOICE.fullmatch(what.strip())
     name = what if match is None else match["name"]
-    having = [
-        (one, slopes)
-        for one in parameters_of(gradient.experiment)
-        if (slopes := one.gradient(gradient)) is not None
-    ]
-    found = having if name == ALL else [pair for pair in having if pair[0].name == name]
-    if not found:
-        raise FieldError("what", what, among([ALL, *(one.name for one, _slopes in having)]))
-    _check_memory([slopes for _one, slopes in found])
+    having = having_gradient(gradient)
+    wanted = having if name == ALL else [one for one in having if one.name == name]
+    if not wanted:
+        raise FieldError("what", what, among([ALL, *(one.name for one in having)]))
+    _check_memory(wanted)
+    found = [(one, one.slopes(gradient)) for one in wanted]
     if match is None or match["row"] is None:
         return found
     if name == ALL:
@@ -165,10 +162,9 @@ def chosen(gradient: Gradient, what: str) -> list[tuple[Parameter, Array]]:
     return [(parameter, alone)]
 
 
-def having_gradient(gradient: Gradient) -> list[tuple[Parameter, Array]]:
-    """The parameters that the target depends on, each with its gradient."""
-    known = ((one, one.gradient(gradient)) for one in parameters_of(gradient.experiment))
-    return [(one, slopes) for one, slopes in known if slopes is not None]
+def having_gradient(gradient: Gradient) -> list[Parameter]:
+    """The parameters that the target depends on."""
+    return [one for one in parameters_of(gradient.experiment) if one.is_read(gradient)]
 
 
 def weight_of(parameter: Parameter, slopes: Array) -> Weight:
@@ -183,9 +179,9 @@ def _check_rate(rate: float) -> None:
         raise FieldError("rate", rate, must_be("a positive number"))
 
 
-def _check_memory(slopes: list[Array]) -> None:
+def _check_memory(parameters: list[Parameter]) -> None:
     """Refuse more new numbers than a quarter of the memory holds."""
-    needed, quarter = 8 * sum(one.size for one in slopes), available_memory() // 4
+    needed, quarter = 8 * size_of(parameters), available_memory() // 4
     if needed > quarter:
         message = Message(
             "A step may write a quarter of the available memory, {quarter}; got {size}: choose one matrix",

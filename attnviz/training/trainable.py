@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,12 +10,11 @@ from msgspec.structs import replace
 
 from attnviz.compute.budget import available_memory
 from attnviz.errors import NOTHING, FieldError, Message, must_be, of_length, whole_number
+from attnviz.model.edit.edits import set_ids
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import sites
-from attnviz.model.spec.arrays import Matrix, in_float64
 from attnviz.model.spec.experiment import Experiment
-from attnviz.model.spec.parts import ExplicitVectors
-from attnviz.model.weights import weights_of
+from attnviz.training.parameters import parameters_of, size_of
 
 NUMBER_BYTES = 40
 """Bytes for each number in training: its own, those of its gradient and moments, and of kept states."""
@@ -56,10 +54,7 @@ def _edits(experiment: Experiment) -> object:
 
 def _size(experiment: Experiment) -> object:
     """The numbers of a document for which the memory has no room."""
-    known = experiment.vocabulary
-    n = 0 if known is None else math.prod(known.embedding.shape)
-    for site in sites(experiment).values():
-        n += sum(math.prod(weight.shape(site)) for weight in weights_of(site))
+    n = size_of(parameters_of(experiment))
     return Message("{n:,} numbers", n=n) if NUMBER_BYTES * n > available_memory() // 4 else None
 
 
@@ -97,9 +92,5 @@ def with_length(experiment: Experiment, n: int) -> Experiment:
         raise FieldError("n", n, whole_number(2))
     known = experiment.vocabulary
     assert known is not None
-    ids = np.arange(n) % len(known.tokens)
-    rows = in_float64(known.embedding.rows(ids.tolist())) * known.embedding_scale
-    tokens = tuple(known.tokens[index] for index in ids)
-    return replace(
-        experiment, tokens=tokens, vectors=ExplicitVectors(Matrix(rows)), references=(), writing=None
-    )
+    ids = [index % len(known.tokens) for index in range(n)]
+    return replace(set_ids(experiment, ids), writing=None)

@@ -29,10 +29,9 @@ from attnviz.compute.threads import available_cores, limited_threads, threads_fo
 from attnviz.engines.decode.run import Decoding
 from attnviz.engines.engine import ITEMSIZE
 from attnviz.engines.table import ENGINES
-from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.edit.edits import set_ids
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.generation import Writing
-from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.sampling import Sampling, StopConditions, Temperature
 
 CONTEXTS = (32, 64, 128, 256)
@@ -138,21 +137,12 @@ def _ids(decoding: Decoding) -> list[int]:
     return [known[step.token] for step in decoding.steps] + ([] if last is None else [known[last]])
 
 
-def _of_length(given: Experiment, ids: Sequence[int]) -> Experiment:
-    """The model over a text, for a pass without a cache."""
-    vocabulary = given.vocabulary
-    assert vocabulary is not None
-    vectors = Matrix(in_float64(vocabulary.embedding.rows(list(ids))) * vocabulary.embedding_scale)
-    tokens = tuple(vocabulary.tokens[id_] for id_ in ids)
-    return replace(given, tokens=tokens, vectors=ExplicitVectors(vectors))
-
-
 def _same(case: _Case, theirs: TransformersLlama | None, written: list[int]) -> dict[str, Any]:
     """Compare the generated tokens of all, and report the largest difference of their logits to
     NumPy's full pass.
     """
     n, text = case.given.n_queries, written[: case.given.n_queries + case.n_new]
-    whole = _logits(_of_length(case.given, text), "numpy")
+    whole = _logits(set_ids(case.given, text), "numpy")
     same = {}
     for engine in _engines():
         decoding = execute_decoding(case.writing(case.n_new), engine=engine, device="cpu")
@@ -183,7 +173,7 @@ def _speed(
     """Seconds to generate `n_new` tokens after the prompt, with a cache and without."""
     n, prompt = case.given.n_queries, written[: case.given.n_queries]
     cached = case.writing(case.n_new)
-    texts = [_of_length(case.given, written[:length]) for length in range(n, n + case.n_new)]
+    texts = [set_ids(case.given, written[:length]) for length in range(n, n + case.n_new)]
     contenders: dict[str, Callable[[], Any]] = {}
     for engine in _engines():
         contenders[f"{engine}, cache"] = partial(execute_decoding, cached, None, engine, "cpu")
@@ -275,7 +265,7 @@ def _without_cache(
     seconds = []
     for context in case.contexts:
         text = written[:context]
-        given = _of_length(case.given, text)
+        given = set_ids(case.given, text)
         started = time.perf_counter()
         if name == THEIRS:
             assert theirs is not None

@@ -7,6 +7,7 @@ matrix is cut, or padded with zeros, instead of an error.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -24,11 +25,11 @@ from attnviz.model.edit.fitting import (
 )
 from attnviz.model.edit.movement import Moved, moved_by_text, moved_references, with_moved_edits
 from attnviz.model.masks import MASK_ORDER, mask_of
-from attnviz.model.operands.matrices import projection_array, token_ids, vectors_array
+from attnviz.model.operands.matrices import embedded, projection_array, token_ids, vectors_array
 from attnviz.model.positions import added_rows
 from attnviz.model.sites.links import Sequence as Sequence
 from attnviz.model.sites.sites import at, places, with_records
-from attnviz.model.spec.arrays import Matrix, in_float64
+from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.differential import Differential
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import (
@@ -118,6 +119,15 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     known = _embeddings(experiment, sequence, tokens)
     vectors = _carried_over(old_tokens, old, tokens, known)
     return _with_sequence(experiment, sequence, tokens, vectors, moved_by_text(old_tokens, tokens))
+
+
+def set_ids(experiment: Experiment, ids: Iterable[int]) -> Experiment:
+    """The experiment with tokens of its vocabulary, by their ids, as its text; it has no references."""
+    known, chosen = experiment.vocabulary, tuple(ids)
+    assert known is not None
+    tokens = tuple(known.tokens[index] for index in chosen)
+    vectors = ExplicitVectors(Matrix(embedded(known, chosen)))
+    return replace(experiment, tokens=tokens, vectors=vectors, references=())
 
 
 def rename_token(experiment: Experiment, index: int, text: str, sequence: Sequence = "tokens") -> Experiment:
@@ -254,8 +264,7 @@ def _embeddings(experiment: Experiment, sequence: Sequence, tokens: tuple[str, .
         return {}
     ids = token_ids(vocabulary)
     known = list(dict.fromkeys(token for token in tokens if token in ids))
-    rows = in_float64(vocabulary.embedding.rows([ids[token] for token in known]))
-    return dict(zip(known, rows * vocabulary.embedding_scale, strict=True))
+    return dict(zip(known, embedded(vocabulary, [ids[token] for token in known]), strict=True))
 
 
 def _carried_over(

@@ -7,7 +7,7 @@ attention of a small experiment, and a drag needs it on every frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, must_be
 from attnviz.model.memo import WeakMemo
+from attnviz.model.spec.arrays import in_float64
 from attnviz.model.spec.block import FeedForward, FeedForwardRole
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import LatentRole
@@ -111,6 +112,11 @@ def is_selection(site: Site, role: Role) -> bool:
     target: Source = getattr(site.projections, site.projections.tied_to(role) or role)
     rows, columns = site.projection_shape(role)
     return target.is_identity and columns <= rows
+
+
+def embedded(vocabulary: Vocabulary, ids: Sequence[int]) -> Array:
+    """The vectors of tokens by their ids, rows of the embedding times its scale: (token, features)."""
+    return in_float64(vocabulary.embedding.rows(list(ids))) * vocabulary.embedding_scale
 
 
 def sinks_array(site: Site) -> Array:

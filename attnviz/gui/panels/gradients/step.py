@@ -104,17 +104,12 @@ def compute(asked: StepAsked, check: Progress) -> StepAnswer:
 
     subject = asked.subject
     where = subject.engine, subject.device
-    gradient = execute_backward(subject.experiment, asked.target, *where, check.part(0.0, 0.5))[1]
+    trace, gradient = execute_backward(subject.experiment, asked.target, *where, check.part(0.0, 0.5))
     step = step_along(gradient, asked.rate, asked.what, *where, check.part(0.5, 0.7))
     number_ = str(step.weight) if asked.number is None else f"{asked.what}{list(asked.number)}"
     alone = step_along(gradient, asked.rate, number_, *where)
-    parameters = tuple(
-        Listed(one.name, one.symbol, one.site, slopes.shape) for one, slopes in having_gradient(gradient)
-    )
-    before, after = (
-        execute(experiment, *where, check).site(asked.site)
-        for experiment in (subject.experiment, step.experiment)
-    )
+    parameters = tuple(Listed(one.name, one.symbol, one.site, one.shape) for one in having_gradient(gradient))
+    before, after = (of.site(asked.site) for of in (trace, execute(step.experiment, *where, check)))
     maps = _picture(before, asked), _picture(after, asked)
     ends = [range_ends(of, asked.stage, asked.range_id, (asked.head,)) for of in (before, after)]
     both = min(low for low, _high in ends), max(high for _low, high in ends)

@@ -30,7 +30,7 @@ from attnviz.i18n import N_, _, ngettext
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.parameters import parameters_of
+from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import HeadPlace
 from attnviz.training.seen import sentence
 from attnviz.training.trainable import check_trainable, with_length
@@ -179,7 +179,7 @@ class TrainingPanel(Panel):
             self._obstacle = error
             self.live.forget()
             return
-        self._count = sum(one.numbers().size for one in parameters_of(experiment))
+        self._count = size_of(parameters_of(experiment))
         self.live.begin(plan)
 
     def _plan(self, experiment: Experiment) -> Plan:
