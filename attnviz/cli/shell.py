@@ -79,6 +79,7 @@ OPTIONS = {
     "other": "--other-text",
     "references": "--refers",
     "n_tokens": "--tokens",
+    "sizes": "--sizes",
 }
 """The options that give fields of another name."""
 

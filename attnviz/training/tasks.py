@@ -7,9 +7,9 @@ Training and held-out texts never share a list, a pair or a line.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -256,14 +256,20 @@ TASKS: tuple[Task, ...] = (
 )
 TASK_BY_ID = {task.id: task for task in TASKS}
 
+LINES = next(task.id for task in TASKS if task.make is Lines)
+"""The task of a text of one's own."""
 
-def made_task(id_: str, **sizes: int) -> Sampler:
-    """A task that the program makes, with its sizes. Raises `FieldError` for another name or size."""
-    made = {id_: task for id_, task in TASK_BY_ID.items() if task.make is not Lines}
-    if id_ not in made:
-        raise FieldError("task", id_, among(made))
-    names = [field.name for field in fields(made[id_].make) if field.init]  # type: ignore[arg-type]
+
+def made_task(id_: str, *given: Any, **sizes: int) -> Sampler:
+    """A task with its sizes; `given` are the lines of a text and the number of words of a document, which the
+    task of lines takes, and no other. Raises `FieldError` for another name or size.
+    """
+    takes_text = [task for task, row in TASK_BY_ID.items() if (row.make is Lines) == bool(given)]
+    if id_ not in takes_text:
+        raise FieldError("task", id_, among(takes_text))
+    make: Any = TASK_BY_ID[id_].make
+    names = [one.name for one in fields(make) if one.default is not MISSING]
     strange = next((name for name in sizes if name not in names), None)
     if strange is not None:
         raise FieldError("sizes", strange, among(names))
-    return made[id_].make(**sizes)
+    return TASK_BY_ID[id_].make(*given, **sizes)

@@ -16,6 +16,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import ExplicitVectors
 from attnviz.model.spec.vocabulary import Vocabulary
 from attnviz.model.text import MODEL, split_text
+from attnviz.training.tasks import LINES, Sampler, made_task
 
 WORDS = N_("oak fig fir elm hop box bay nut pea fox may ivy yew ash rye hay")
 """The first words of a made vocabulary; further ones are numbers."""
@@ -73,6 +74,21 @@ def with_words(experiment: Experiment, words: Sequence[str], seed: int = 0) -> E
 def characters_of(text: str) -> tuple[str, ...]:
     """The characters of a text, each once, as the words of a vocabulary."""
     return tuple(sorted(set(text)))
+
+
+def words_of_task(id_: str, text: str = "", **sizes: int) -> tuple[str, ...]:
+    """The words that a document needs for a task: of the task of lines, the characters of its `text`."""
+    return characters_of(text) if id_ == LINES else words_for(made_task(id_, **sizes).n_words)
+
+
+def task_for(experiment: Experiment, id_: str, text: str = "", **sizes: int) -> Sampler:
+    """A task for a document, `text` being that of the task of lines.
+
+    Raises `FieldError` for another name or size, and for a text that is too short or has other tokens.
+    """
+    if id_ != LINES:
+        return made_task(id_, **sizes)
+    return made_task(id_, lines_of(experiment, text), len(ids_of_words(experiment)), **sizes)
 
 
 def lines_of(experiment: Experiment, text: str) -> tuple[tuple[int, ...], ...]:

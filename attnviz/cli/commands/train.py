@@ -7,16 +7,15 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from dataclasses import MISSING, fields
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command, Condition, Named
 from attnviz.cli.options import Count, add_document, document, notice, number_option, print_table, written
 from attnviz.core.text import in_json, number
-from attnviz.errors import FieldError, InputError, Message, about, among, message_of, must_be, verbatim
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim
 from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 
@@ -125,21 +124,13 @@ def run(options: Namespace) -> int:
 
 def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sampler]:
     """The experiment with the words of the task, and the task with its sizes."""
-    from attnviz.training.tasks import TASK_BY_ID
-    from attnviz.training.words import characters_of, ids_of_words, lines_of, with_words, words_for
+    from attnviz.training.words import task_for, with_words, words_of_task
 
-    task = TASK_BY_ID[options.task]
-    sizes = _sizes(options.sizes, task.make)
-    if options.task == "lines":
-        text = _text(options.lines)
-        if options.new_words:
-            experiment = with_words(experiment, characters_of(text), options.seed)
-        lines = lines_of(experiment, text)
-        return experiment, task.make(lines, len(ids_of_words(experiment)), **sizes)
-    sampler = task.make(**sizes)
+    sizes = _sizes(options.sizes)
+    text = "" if options.lines is None else _text(options.lines)
     if options.new_words:
-        experiment = with_words(experiment, words_for(sampler.n_words), options.seed)
-    return experiment, sampler
+        experiment = with_words(experiment, words_of_task(options.task, text, **sizes), options.seed)
+    return experiment, task_for(experiment, options.task, text, **sizes)
 
 
 def _text(path: str) -> str:
@@ -152,17 +143,14 @@ def _text(path: str) -> str:
         raise Named(about(verbatim(path), message_of(error))) from None
 
 
-def _sizes(text: str, make: Any) -> dict[str, object]:
-    """`n_words=16,longest=12` as numbers by name. Raises `FieldError` for another name or no number."""
-    names = [field.name for field in fields(make) if field.type == "int" and field.default is not MISSING]
-    found: dict[str, object] = {}
+def _sizes(text: str) -> dict[str, int]:
+    """`n_words=16,longest=12` as numbers by name. Raises `FieldError` for no number."""
+    found: dict[str, int] = {}
     for part in filter(None, text.split(",")):
-        name, _sign, value = part.partition("=")
-        if name.strip() not in names:
-            raise FieldError("--sizes", name.strip(), among(names))
-        if not value.strip().isdigit():
-            raise FieldError(f"--sizes {name.strip()}", value.strip(), must_be("a whole number"))
-        found[name.strip()] = int(value)
+        name, _sign, value = (one.strip() for one in part.partition("="))
+        if not value.isdigit():
+            raise FieldError(f"--sizes {name}", value, must_be("a whole number"))
+        found[name] = int(value)
     return found
 
 

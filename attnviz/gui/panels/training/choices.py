@@ -27,8 +27,8 @@ from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 from attnviz.training.optimiser import OPTIMISERS, Settings
 from attnviz.training.run import Course
-from attnviz.training.tasks import TASK_BY_ID, TASKS
-from attnviz.training.words import MOST_BYTES, characters_of, ids_of_words, lines_of, words_for
+from attnviz.training.tasks import LINES, TASKS
+from attnviz.training.words import MOST_BYTES, task_for, words_of_task
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 MEASURED = 10
 """Steps from one kept state to the next, which is measured."""
-LINES = "lines"
-"""The task of the user's own text."""
 HEIGHT = 58
 """Height of a card in pixels."""
 TITLE_PX = 18
@@ -213,20 +211,14 @@ class Choices(QWidget):
 
     def words(self) -> Sequence[str]:
         """The words that a document needs for the task."""
-        if self._task == LINES:
-            return characters_of(self.lines.toPlainText())
-        return words_for(TASK_BY_ID[self._task].make().n_words)
+        return words_of_task(self._task, self.lines.toPlainText())
 
     def sampler(self, experiment: Experiment) -> Sampler:
         """The task for a document. Raises `InputError` for a text that is too short or has other tokens."""
-        task = TASK_BY_ID[self._task]
-        if self._task != LINES:
-            return task.make()
         text = self.lines.toPlainText()
-        if not text.strip():
+        if self._task == LINES and not text.strip():
             raise InputError(Message("The text to learn must have lines; got none"))
-        lines = lines_of(experiment, text)
-        return task.make(lines, len(ids_of_words(experiment)))
+        return task_for(experiment, self._task, text)
 
     def course(self) -> Course:
         """The size of the batch, the seed, and how often a state is kept."""

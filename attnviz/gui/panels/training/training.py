@@ -16,6 +16,7 @@ from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.training.choices import Choices
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
+from attnviz.gui.services.documents import title_of
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
@@ -142,11 +143,13 @@ class TrainingPanel(Panel):
     # --- following the document
 
     def on_document(self, old: Document | None, new: Document) -> None:
-        if new.experiment is not self._of and not self._is_of(new.experiment):
-            self._has_restarted = self._is_begun
-            self._begin(new.experiment)
+        is_another = new.experiment is not self._of and not self._is_of(new.experiment)
         self._of = new.experiment
-        self._show()
+        if is_another:
+            self._has_restarted = self._is_begun
+            self._begin(new.experiment)  # which shows it
+        else:
+            self._show()
 
     def _is_of(self, experiment: Experiment) -> bool:
         """True if the run is that of an experiment, or of the same one with another text."""
@@ -275,7 +278,6 @@ class TrainingPanel(Panel):
         if self._of is not None:
             self._has_restarted = self._is_begun
             self._begin(self._of if self.live.plan is None else self.live.plan.experiment)
-            self._show()
 
     @Slot()
     def _on_restart(self) -> None:
@@ -401,7 +403,7 @@ class TrainingPanel(Panel):
         self.empty.set_text(_("This document cannot train: {reason}").format(reason=said))
         self.empty.set_action(_("Give it the words of the task") if self._can_get_words() else "")
         hint = _("A small model that learns this task in some seconds")
-        links = ((PRESET, _("An induction head is born"), hint),)
+        links = ((PRESET, _(title_of(PRESET)), hint),)
         self.empty.set_links(_("Or train this one:"), links)
 
     def _can_get_words(self) -> bool:
