@@ -15,7 +15,7 @@ from attnviz.gui.live.subject import Subject
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, Theme
 from attnviz.gui.look.words import says
-from attnviz.gui.panels.gradients.step import ALL, StepAnswer, StepAsked, StepCard, compute
+from attnviz.gui.panels.gradients.step import StepAnswer, StepAsked, StepCard, compute
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column
@@ -34,6 +34,7 @@ from attnviz.model.spec.view import Cell, shown_head
 from attnviz.model.stages import EMBEDDED, STAGE_BY_ID
 from attnviz.model.trace import Trace
 from attnviz.study.gradient_curves import CURVE_BY_ID, CURVES, SAYS, GradientCurve, Line, Point
+from attnviz.training.step import ALL
 
 if TYPE_CHECKING:
     from attnviz.model.gradient import Gradient

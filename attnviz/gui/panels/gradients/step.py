@@ -35,6 +35,7 @@ from attnviz.model.sites.titles import layer_label
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.target import LOSS
 from attnviz.model.trace import SiteTrace
+from attnviz.training.step import ALL
 
 if TYPE_CHECKING:
     from attnviz.training.step import Step
@@ -43,7 +44,6 @@ RATE, LEAST_RATE, MOST_RATE = 0.1, 1e-4, 1e3
 SIDE = 84
 ONE, STEEPEST = "one", "steepest"
 """Addresses of the links that change one number alone, and that show the one with the largest |g|."""
-ALL = "all"
 _PLACES = (
     ("row", N_("row"), N_("Row of the weight")),
     ("column", N_("column"), N_("Column of the weight")),
