@@ -107,6 +107,12 @@ def likely_splitting(experiment: Experiment) -> str:
     return next((way.id for way in splittings(experiment) if gives(experiment, way.id)), MODEL.id)
 
 
+def own_splitting(experiment: Experiment) -> str:
+    """The model's own rule of cutting texts where it has one, else the likely splitting."""
+    ways = [row.id for row in splittings(experiment)]
+    return MODEL.id if MODEL.id in ways else likely_splitting(experiment)
+
+
 def load_tokenizer(experiment: Experiment) -> None:
     """Read the text of the tokens once: a large tokenizer takes seconds to load, and then none per text."""
     gives(experiment, MODEL.id)

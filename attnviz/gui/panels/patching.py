@@ -29,7 +29,7 @@ from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.token_table import At, ScrolledTable, TokenTable
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
-from attnviz.model.edit.edits import set_tokens
+from attnviz.model.edit.edits import with_text
 from attnviz.model.looks import look_of, query_in_focus
 from attnviz.model.sites.sites import at as site_at
 from attnviz.model.sites.titles import site_label
@@ -37,15 +37,7 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.view import query_head
 from attnviz.model.stages import STAGE_BY_ID
-from attnviz.model.text import (
-    MODEL,
-    join_text,
-    likely_splitting,
-    shown_token,
-    split_text,
-    splittings,
-    written_tokens,
-)
+from attnviz.model.text import join_text, own_splitting, shown_token, written_tokens
 from attnviz.model.trace import Trace
 from attnviz.study.patching import Recovered
 
@@ -73,7 +65,7 @@ class Question:
 
         Raises `InputError` if it has not as many tokens as the document.
         """
-        clean = self.clean if isinstance(self.clean, Experiment) else self._with_text(self.clean)
+        clean = self.clean if isinstance(self.clean, Experiment) else with_text(self.experiment, self.clean)
         if clean.n_queries != self.experiment.n_queries:
             as_long = Message(
                 "The clean text must have as many tokens as the document, {n}; got {found}.",
@@ -82,16 +74,6 @@ class Question:
             )
             raise InputError(as_long)
         return clean
-
-    def _with_text(self, text: str) -> Experiment:
-        tokens = split_text(self.experiment, text, _splitting(self.experiment), keeps_ends=True)
-        return set_tokens(self.experiment, tokens)
-
-
-def _splitting(experiment: Experiment) -> str:
-    """The model's own rule of cutting texts, where it has one."""
-    ways = [row.id for row in splittings(experiment)]
-    return MODEL.id if MODEL.id in ways else likely_splitting(experiment)
 
 
 def compute(asked: Question, check: Progress) -> Recovered:
@@ -368,7 +350,7 @@ class PatchingPanel(AnswerPanel[Question, Recovered]):
             self._clean.give("", (0, 0))
             return
         experiment, view = trace.experiment, self.store.document.view
-        way = _splitting(experiment)
+        way = own_splitting(experiment)
         text = join_text(experiment, experiment.tokens, way)
         site = trace.shown(view.site)
         look = look_of(site, query_head(site.experiment, view), query_in_focus(site, view, None))

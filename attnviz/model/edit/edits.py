@@ -53,6 +53,7 @@ from attnviz.model.spec.pieces import own_tokens
 from attnviz.model.spec.positions import Encoding
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.vocabulary import EmbeddingProjection, Vocabulary
+from attnviz.model.text import own_splitting, split_text
 
 Array = NDArray[np.float64]
 Encoded = TypeVar("Encoded", bound=Encoding)
@@ -119,6 +120,11 @@ def set_tokens(experiment: Experiment, tokens: tuple[str, ...], sequence: Sequen
     known = _embeddings(experiment, sequence, tokens)
     vectors = _carried_over(old_tokens, old, tokens, known)
     return _with_sequence(experiment, sequence, tokens, vectors, moved_by_text(old_tokens, tokens))
+
+
+def with_text(experiment: Experiment, text: str) -> Experiment:
+    """The experiment with another text, cut by the model's own rule where it has one; see `set_tokens`."""
+    return set_tokens(experiment, split_text(experiment, text, own_splitting(experiment), keeps_ends=True))
 
 
 def set_ids(experiment: Experiment, ids: Iterable[int]) -> Experiment:

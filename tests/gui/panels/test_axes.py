@@ -7,14 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+import torch
 from desk import Desk, MakeDesk, color_in, picture
 from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
 from attnviz.core.text import number
 from attnviz.gui.look.theme import MOTION_PROPERTY
 from attnviz.gui.panels.axes.axes import AxesPanel
 from attnviz.gui.panels.axes.picture import Sizes, blocks, cell_rect, place_at
+from attnviz.gui.widgets.document_line import DocumentLine
+from attnviz.model.operands.matrices import projection_array, vectors_array
 from attnviz.model.spec.view import Cell
 
 ROOM = QRectF(0, 0, 240, 240)
@@ -59,6 +63,11 @@ def lab(make_desk: MakeDesk) -> Iterator[Desk]:
     app.setProperty(MOTION_PROPERTY, before)
 
 
+def settle(desk: Desk, shown: AxesPanel) -> None:
+    """Wait for the second sequence."""
+    desk.qtbot.waitUntil(lambda: not any(answer.is_due for answer in shown.answers))
+
+
 def panel(desk: Desk) -> AxesPanel:
     found = desk.window.panels["axes"]
     assert isinstance(found, AxesPanel)
@@ -101,3 +110,45 @@ def test_the_way_back_ends_in_the_output_and_the_keys_of_a_group_have_fewer_head
         "… @ W_o",
     ]
     assert shown.picture.time == -1
+
+
+def test_a_click_on_the_frame_computes_a_second_sequence_as_a_batch_of_both_would(lab: Desk) -> None:
+    """The tokens backwards, computed with PyTorch as one array (batch, token, d_model)."""
+    shown = panel(lab)
+    trace = lab.store.trace
+    assert trace is not None
+    lab.choose("axes_step", "2")
+    lab.click(shown.picture, shown.picture.frames()[-1].bottomRight() - QPointF(3, 3))
+    settle(lab, shown)
+    assert lab.find(QLabel, "axes_shape").text().startswith("(2, 8, 8, 4)")
+    x = np.stack([vectors_array(trace.experiment.vectors)] * 2)
+    x[1] = x[1, ::-1]
+    w = projection_array(trace.site("layers.0.self").experiment, "query")
+    wanted = torch.from_numpy(x) @ torch.from_numpy(np.array(w))
+    for index, text in enumerate((trace.experiment.tokens, trace.experiment.tokens[::-1])):
+        found = shown.picture.sequences[0].values
+        np.testing.assert_allclose(found, wanted[index].numpy(), atol=1e-12)
+        assert shown.picture.names == text
+        middle = shown.picture.rect_of((5, 3, 2)).center()
+        lab.hover(shown.picture, middle)
+        said = number(float(wanted[index, 3, 22]), 6)
+        assert (
+            f"q[{index}, 3, 22] = q[{index}, 3, 5, 2] = q[{index}, 5, 3, 2] = {said}"
+            in shown.picture.toolTip()
+        )
+        assert lab.store.hovered == (None if index else Cell("q", 3, 2, 5))
+        lab.store.set_hover(None)
+        shown.picture.setFocus()
+        lab.press_key(Qt.Key.Key_Down)
+
+
+def test_a_second_sequence_of_another_length_says_how_long_it_must_be(lab: Desk) -> None:
+    lab.choose("axes_batch", "2")
+    lab.type_text(lab.find(DocumentLine, "axes_text"), "two words")
+    QTest.keyClick(lab.find(DocumentLine, "axes_text"), Qt.Key.Key_Return)
+    settle(lab, panel(lab))
+    said = lab.find(QLabel, "axes_note").text()
+    assert "must have as many tokens as the first one, 8; got 2" in said
+    assert lab.find(QLabel, "axes_shape").text().startswith("(1, ")
+    lab.choose("axes_batch", "1")
+    assert "dashed frame" in lab.find(QLabel, "axes_note").text()

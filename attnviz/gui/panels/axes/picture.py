@@ -101,7 +101,9 @@ def cell_rect(sizes: Sizes, room: QRectF, time: float, place: tuple[int, int, in
     return QRectF(block.left() + column * width, block.top() + row * height, width, height)
 
 
-LABELS, MARGIN, GHOST = 52.0, 10.0, 7.0
+LABELS, MARGIN = 52.0, 10.0
+GHOST, BEHIND = 7.0, 18.0
+"""Pixels by which the frame of a second sequence lies behind the first one: empty, and filled."""
 FRAME_MS = 16
 READABLE = 10.0
 """Height of a row from which on its token is written beside it."""
@@ -109,11 +111,24 @@ Numbers = NDArray[np.floating]
 Place = tuple[int, int, int]
 
 
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """One sequence of the batch: (token, head · feature), and its product with W_O, (token, d_model), if that
+    is shown.
+    """
+
+    values: Numbers
+    after: Numbers | None = None
+
+
 class AxesPicture(Control):
-    """`pointed` carries (head, token, feature), or None; `moved` the step at which the blocks rest."""
+    """`pointed` carries (head, token, feature), or None; `moved` the step at which the blocks rest; `swapped`
+    says that somebody wants the sequence behind in front.
+    """
 
     pointed = Signal(object)
     moved = Signal(int)
+    swapped = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,10 +140,9 @@ class AxesPicture(Control):
         """See `layout`."""
         self.sizes = Sizes(1, 1, 1)
         self._steps: tuple[int, ...] = (0, 1, 2)
-        self._names: tuple[str, ...] = ()
-        self._values: Numbers = np.zeros((1, 1))
-        self._after: Numbers | None = None
-        self._images: tuple[QImage, QImage] = (QImage(), QImage())
+        self.names: tuple[str, ...] = ()
+        self.sequences: tuple[Sequence, ...] = (Sequence(np.zeros((1, 1))),)
+        self._images: list[tuple[QImage, QImage]] = []
         self._lit: Place | None = None
         self._pressed: tuple[float, float] | None = None
         self._way = (0.0, 0.0, 0.0)
@@ -139,11 +153,9 @@ class AxesPicture(Control):
 
     # --- contents
 
-    def set_numbers(
-        self, values: Numbers, sizes: Sizes, names: tuple[str, ...], after: Numbers | None
-    ) -> None:
-        """Show (token, head · feature); `after` is the product with W_O, (token, d_model), if it is shown."""
-        self._values, self.sizes, self._names, self._after = values, sizes, names, after
+    def set_numbers(self, sequences: tuple[Sequence, ...], sizes: Sizes, names: tuple[str, ...]) -> None:
+        """Show a sequence with the names of its tokens, and the second one, if any, behind it."""
+        self.sequences, self.sizes, self.names = sequences, sizes, names
         self._paint_images()
 
     def set_steps(self, steps: tuple[int, ...]) -> None:
@@ -175,8 +187,10 @@ class AxesPicture(Control):
         self._paint_images()
 
     def _paint_images(self) -> None:
-        images = [_image(one, self._theme) for one in (self._values, self._after) if one is not None]
-        self._images = (images[0], images[-1])
+        """Both images of each sequence, in the colours of the numbers of all."""
+        values = _images([one.values for one in self.sequences], self._theme)
+        after = [one.after for one in self.sequences if one.after is not None]
+        self._images = list(zip(values, _images(after, self._theme) if after else values, strict=True))
         self.update()
 
     # --- time
@@ -204,7 +218,20 @@ class AxesPicture(Control):
     @property
     def room(self) -> QRectF:
         """The rectangle in which the blocks move."""
-        return QRectF(self.rect()).adjusted(LABELS, MARGIN, -MARGIN - GHOST, -MARGIN - GHOST)
+        behind = MARGIN + self._behind
+        return QRectF(self.rect()).adjusted(LABELS, MARGIN, -behind, -behind)
+
+    @property
+    def _behind(self) -> float:
+        return BEHIND if len(self.sequences) > 1 else GHOST
+
+    def frames(self) -> list[QRectF]:
+        """The frames of the sequence behind now: one for each block, or one for all."""
+        behind = [block.translated(self._behind, self._behind) for block in self._blocks()]
+        return behind if self.time > 0 else [_whole(behind)]
+
+    def _blocks(self) -> list[QRectF]:
+        return blocks(self.sizes, self.room, self.time)
 
     def rect_of(self, place: Place) -> QRectF:
         """The rectangle of a cell (head, token, feature) now."""
@@ -220,18 +247,12 @@ class AxesPicture(Control):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        places = blocks(self.sizes, self.room, self.time)
-        self._paint_ghost(painter, places)
-        painter.setOpacity(min(1.0, 1.0 + self.time))
+        places = self._blocks()
+        self._paint_behind(painter, places)
+        self._paint_sequence(painter, places, 0)
         for head, block in enumerate(places):
-            part = QRectF(head * self.sizes.features, 0, self.sizes.features, self.sizes.tokens)
-            painter.drawImage(block, self._images[0], part)
             painter.setPen(QPen(QColor(head_color(head)), 2))
             painter.drawLine(block.topLeft() + QPointF(1, -2), block.topRight() + QPointF(-1, -2))
-        if self.time < 0 and self._after is not None:
-            painter.setOpacity(-self.time)
-            painter.drawImage(_whole(places), self._images[1])
-        painter.setOpacity(1.0)
         self._paint_names(painter, places)
         if self._lit is not None and self._lit[0] < self.sizes.heads:
             painter.setPen(QPen(QColor(self._theme.ink), 2))
@@ -239,14 +260,28 @@ class AxesPicture(Control):
         if self.hasFocus() and self._has_ring:
             draw_focus_ring(painter, QRectF(self.rect()), self._theme)
 
-    def _paint_ghost(self, painter: QPainter, places: list[QRectF]) -> None:
-        """A second sequence of the batch would lie behind the first one."""
-        behind = [block.translated(GHOST, GHOST) for block in places]
+    def _paint_behind(self, painter: QPainter, places: list[QRectF]) -> None:
+        """The second sequence of the batch lies behind the first one, or would lie there."""
+        if len(self.sequences) > 1:
+            behind = [block.translated(self._behind, self._behind) for block in places]
+            self._paint_sequence(painter, behind, 1)
         painter.setPen(QPen(QColor(self._theme.muted), 1, Qt.PenStyle.DashLine))
-        for block in behind if self.time > 0 else [_whole(behind)]:
+        for block in self.frames():
             painter.drawRect(block)
         for block in places:
-            painter.fillRect(block.adjusted(0, -3, 0, 0), QColor(self._theme.panel))
+            painter.fillRect(block.adjusted(-1, -3, 1, 1), QColor(self._theme.panel))
+
+    def _paint_sequence(self, painter: QPainter, places: list[QRectF], number: int) -> None:
+        """The blocks of a sequence; before time 0 its product with W_O comes in their place."""
+        values, after = self._images[number]
+        painter.setOpacity(min(1.0, 1.0 + self.time))
+        for head, block in enumerate(places):
+            part = QRectF(head * self.sizes.features, 0, self.sizes.features, self.sizes.tokens)
+            painter.drawImage(block, values, part)
+        if self.time < 0:
+            painter.setOpacity(-self.time)
+            painter.drawImage(_whole(places), after)
+        painter.setOpacity(1.0)
 
     def _paint_names(self, painter: QPainter, places: list[QRectF]) -> None:
         """The token of each row, at the first block, and at each one where they lie below one another."""
@@ -256,7 +291,7 @@ class AxesPicture(Control):
             height = block.height() / self.sizes.tokens
             if height < READABLE:
                 continue
-            for row, name in enumerate(self._names):
+            for row, name in enumerate(self.names):
                 line = QRectF(0, block.top() + row * height, LABELS - 6, height)
                 shown = painter.fontMetrics().elidedText(
                     visible(name), Qt.TextElideMode.ElideRight, int(line.width())
@@ -268,7 +303,11 @@ class AxesPicture(Control):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             self._timer.stop()
-            self._pressed = (event.position().x(), self.time)
+            at, here = event.position(), place_at(self.sizes, self.room, self.time, event.position())
+            if here is None and any(frame.contains(at) for frame in self.frames()):
+                self.swapped.emit()
+            else:
+                self._pressed = (at.x(), self.time)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if self._pressed is None:
@@ -286,6 +325,9 @@ class AxesPicture(Control):
         self.pointed.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self.swapped.emit()
+            return
         by = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
         if by is None:
             super().keyPressEvent(event)
@@ -307,7 +349,7 @@ def _whole(places: list[QRectF]) -> QRectF:
     return QRectF(places[0].topLeft(), places[-1].bottomRight())
 
 
-def _image(values: Numbers, theme: Theme) -> QImage:
-    """One pixel a cell, in the colours of features: centred on zero."""
-    ends = levels(values, "head", True)
-    return to_image(normalise(values, "head", ends, True), "diverging", theme)
+def _images(sequences: list[Numbers], theme: Theme) -> list[QImage]:
+    """One pixel a cell, in the colours of features: centred on zero, the same for all sequences."""
+    ends = levels(np.concatenate(sequences), "head", True)
+    return [to_image(normalise(one, "head", ends, True), "diverging", theme) for one in sequences]
