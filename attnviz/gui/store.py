@@ -521,7 +521,7 @@ class Store(QObject):
         run = self.run
         if run is not None and run.pending is not None and run.belongs_to(self.experiment):
             shown = run.pending
-            self.set_run(Begun(run.record, (*run.experiments, shown)))
+            self.set_run(Begun(run.record, (*run.experiments, shown), None, run.shown))
             self.edit(lambda _present: shown)
 
     def go_to_chapter(self, number: int) -> None:

@@ -45,12 +45,13 @@ class Begun:
     """The run of a document: its record, and the experiments that it belongs to.
 
     `pending` has the weights that are shown and that the document gets once its run is left or saved; None
-    while it has them.
+    while it has them. `shown` is the step that is shown; None: that of the document.
     """
 
     record: RunRecord
     experiments: tuple[Experiment, ...]
     pending: Experiment | None = None
+    shown: int | None = None
 
     def belongs_to(self, experiment: Experiment) -> bool:
         """True if the experiment is one of those, perhaps with another text."""
@@ -111,9 +112,9 @@ class Chapter:
         run = self.run
         return run.record if run is not None and run.belongs_to(self.document.experiment) else None
 
-    def with_saved_run(self, record: RunRecord | None) -> Chapter:
-        """The chapter with the run in the file of its document."""
-        run = None if record is None else Begun(record, (self.document.experiment,))
+    def with_saved_run(self, record: RunRecord | None, shown: int | None = None) -> Chapter:
+        """The chapter with the run in the file of its document, of which a step was `shown`."""
+        run = None if record is None else Begun(record, (self.document.experiment,), shown=shown)
         return replace(self, run=run, saved_run=record)
 
     @property

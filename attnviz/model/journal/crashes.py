@@ -235,7 +235,8 @@ def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker, run_of: Run
     chapter = Chapter(number, history, saved, path, edited, stored.stamp)
     if stored.run is not None:
         with contextlib.suppress(ValueError):
-            chapter = chapter.with_saved_run(run_of(unpacker.run(stored.run), present.experiment))
+            run = run_of(unpacker.run(stored.run), present.experiment)
+            chapter = chapter.with_saved_run(run, stored.run_step)
     return chapter if stored.is_run_saved else replace(chapter, saved_run=None)
 
 

@@ -46,6 +46,7 @@ class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     stamp: Stamp | None = None
     edited: float | None = None
     run: Key | None = None
+    run_step: int | None = None
     is_run_saved: bool = False
 
 
@@ -208,5 +209,6 @@ def _stored(chapter: Chapter, keys: dict[int, Key], runs: dict[int, Key]) -> Sto
         chapter.stamp,
         None if chapter.edited is None else chapter.edited.timestamp(),
         runs.get(chapter.number),
+        None if chapter.run is None else chapter.run.shown,
         chapter.run is not None and chapter.run.record is chapter.saved_run,
     )

@@ -216,8 +216,9 @@ class TrainingPanel(Panel):
         """The run that the document came with."""
         record = cast("Record", run.record)
         self.choices.take(record)
-        shown = record.step_of(experiment)
-        self._is_given = shown is not None
+        of_document = record.step_of(experiment)
+        shown = of_document if run.shown not in {*record.states, record.step} else run.shown
+        self._is_given = shown is not None and shown == of_document
         where = self.store.engine, self.store.device
         return Plan(experiment, record.sampler, record.course, record.settings, *where, record, shown)
 
@@ -232,8 +233,13 @@ class TrainingPanel(Panel):
         experiments = tuple(one for one in (plan.experiment, self._given) if one is not None)
         is_given = picture.step == 0 or picture.experiment is self._given
         pending = None if is_given else picture.experiment
-        if known is None or known.record is not picture.record or known.pending is not pending:
-            self.store.set_run(Begun(picture.record, experiments, pending))
+        if (
+            known is None
+            or known.record is not picture.record
+            or known.pending is not pending
+            or known.shown != picture.step
+        ):
+            self.store.set_run(Begun(picture.record, experiments, pending, picture.step))
 
     @Slot()
     def _forget(self) -> None:
