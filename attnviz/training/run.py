@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,13 @@ from attnviz.core.text import number
 from attnviz.engines.engine import Engine
 from attnviz.errors import FieldError, InputError, Message, must_be, whole_number
 from attnviz.model.edit.edits import set_ids
+from attnviz.model.io.tensors import Attached
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.batch import NOT_COUNTED, Batch, Outcome
 from attnviz.training.optimiser import Optimiser, Settings
+from attnviz.training.parameters import parameters_of
 from attnviz.training.tasks import Sampler, Texts
+from attnviz.training.trainable import with_length
 from attnviz.training.words import ids_of_words
 
 Ids = NDArray[np.int64]
@@ -100,6 +105,50 @@ class Course:
                 raise FieldError(name, value, whole_number(1))
 
 
+@dataclass(frozen=True, eq=False)
+class Record:
+    """All that a run needs to go on exactly: its task, course and settings, its curves, and its states.
+
+    `present` is the state of the `step`; `states` are those kept, of every `spacing`th step. Nothing of a
+    record changes while the run goes on.
+    """
+
+    sampler: Sampler
+    course: Course
+    settings: Settings
+    step: int
+    spacing: int
+    moments: tuple[Moment, ...]
+    measures: tuple[Measures, ...]
+    states: Mapping[int, Kept]
+    present: Kept
+
+    def attached(self) -> Attached:
+        """The run as a file has it beside its document."""
+        from attnviz.training.file import attached
+
+        return attached(self)
+
+    def is_alike(self, one: Experiment, other: Experiment) -> bool:
+        """True if two experiments differ in their texts alone, for the task of the run."""
+        n = self.sampler.n_tokens
+        try:
+            return with_length(one, n) == with_length(other, n)
+        except InputError:
+            return False
+
+    def step_of(self, experiment: Experiment) -> int | None:
+        """The last state that has the weights of an experiment; None without one."""
+        numbers = {one.name: one.numbers() for one in parameters_of(experiment)}
+
+        def is_it(state: Kept) -> bool:
+            known = state.numbers.items()
+            return all(np.array_equal(mine, numbers[name].astype(mine.dtype)) for name, mine in known)
+
+        states = {**self.states, self.step: self.present}
+        return next((step for step in sorted(states, reverse=True) if is_it(states[step])), None)
+
+
 class Diverged(InputError):
     """A run whose loss is no number any more."""
 
@@ -122,6 +171,8 @@ class Training:
         self._kept = course.kept
         self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
         self._last: tuple[Texts, Outcome] | None = None
+        self._record: Record | None = None
+        """The record of the present state, once made."""
         self._pictured: tuple[int, Experiment, dict[HeadPlace, Head]] | None = None
         """The step, experiment and heads of the last picture."""
         self._keep()
@@ -135,6 +186,7 @@ class Training:
 
     def advance(self) -> Moment:
         """One step. Raises `Diverged` for a loss or a gradient that is no number; the parameters stay."""
+        self._record = None
         texts = self.texts(self.step, self.course.batch)
         outcome = self._batch.loss_and_gradients(self.parameters, texts.ids, texts.targets, self.step)
         if not np.isfinite(outcome.loss):
@@ -167,6 +219,7 @@ class Training:
         accuracy = self._accuracy(self._held_out, held_out)
         found = Measures(self.step, held_out.loss, accuracy, trained, self.scores())
         self.curves.measures.append(found)
+        self._record = None
         return found
 
     def scores(self) -> dict[tuple[str, str, int], float]:
@@ -204,7 +257,15 @@ class Training:
         """Go back to a kept step: what was measured and kept after it is dropped, and the run goes on from
         there as a fresh run to it would. Raises `FieldError` for another step.
         """
-        state, engine = self._kept_state(step), self._engine
+        self._go_to(step, self._kept_state(step))
+        curves = self.curves
+        curves.moments = [one for one in curves.moments if one.step < step]
+        curves.measures = [one for one in curves.measures if one.step <= step]
+        self.states = {at: kept for at, kept in self.states.items() if at <= step}
+
+    def _go_to(self, step: int, state: Kept) -> None:
+        """Take the numbers of a state."""
+        engine = self._engine
         with engine.active():
             for name, numbers in state.numbers.items():
                 self.parameters[name][...] = engine.asarray(numbers)
@@ -212,14 +273,38 @@ class Training:
                 engine.xp.asarray(engine.asarray(one), copy=True) for one in state.moments
             )
         self.step = self._optimiser.count = step
-        curves = self.curves
-        curves.moments = [one for one in curves.moments if one.step < step]
-        curves.measures = [one for one in curves.measures if one.step <= step]
-        self.states = {at: kept for at, kept in self.states.items() if at <= step}
-        self._last = self._pictured = None
+        self._last = self._pictured = self._record = None
+
+    def record(self) -> Record:
+        """The run as it is, the same as long as nothing changes; a training of the same experiment that
+        restores it goes on where this one is.
+        """
+        if self._record is None:
+            curves, states = self.curves, dict(self.states)
+            self._record = Record(
+                self._sampler,
+                self.course,
+                self._optimiser.settings,
+                self.step,
+                self._kept,
+                tuple(curves.moments),
+                tuple(curves.measures),
+                states,
+                states[self.step] if self.step in states else self._state(),
+            )
+        return self._record
+
+    def restore(self, record: Record) -> None:
+        """Go on from a record of a run of the same experiment, task, course and optimiser."""
+        self.curves = Curves(list(record.moments), list(record.measures))
+        self.states, self._kept = dict(record.states), record.spacing
+        self._go_to(record.step, record.present)
+        self._record = record
 
     def change(self, course: Course, settings: Settings) -> None:
         """Take the next steps with another size of the batch, or other settings of the same optimiser."""
+        if (course, settings) != (self.course, self._optimiser.settings):
+            self._record = None
         self.course, self._optimiser.settings = course, settings
 
     @property
@@ -240,12 +325,15 @@ class Training:
         is_asked = texts.targets >= 0
         return float((outcome.predictions(self._engine) == texts.targets)[is_asked].mean())
 
-    def _keep(self) -> None:
-        """Keep the present state; when the states need more than their bytes, every second one goes."""
+    def _state(self) -> Kept:
+        """A copy of the present numbers."""
         with self._engine.active():
             copied = {name: self._engine.to_numpy(one).copy() for name, one in self.parameters.items()}
-            moments = tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments)
-        self.states[self.step] = Kept(copied, moments)
+            return Kept(copied, tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments))
+
+    def _keep(self) -> None:
+        """Keep the present state; when the states need more than their bytes, every second one goes."""
+        self.states[self.step] = self._state()
         size = self.states[self.step].nbytes
         while len(self.states) * size > KEPT_BYTES and len(self.states) > 2:
             self._kept *= 2
@@ -283,6 +371,14 @@ class Run:
         """The experiment at a kept step. Raises `FieldError` for another one."""
         return self.training.at(step)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the trained experiment with the run beside it into a `.safetensors` file; a `.json` file has
+        the experiment alone. Returns the path. Raises `DocumentError`.
+        """
+        from attnviz.training.file import save_run
+
+        return save_run(self.experiment, self.training.record(), path)
+
 
 def train(
     experiment: Experiment,
@@ -294,17 +390,22 @@ def train(
     told: Callable[[Training], None] = lambda training: None,
     check: Check = never_cancelled,
     is_over: Callable[[Training], bool] = lambda training: False,
+    record: Record | None = None,
 ) -> Run:
     """Train an experiment on the texts of a task; `told` hears of each measured state.
 
-    The run ends after `settings.steps`, or before the first step at which it `is_over`. Raises `FieldError`
-    for an experiment that cannot be trained, or sizes that do not fit it, and `Diverged`.
+    With the `record` of a run of the experiment, it goes on from there. The run ends after `settings.steps`,
+    or before the first step at which it `is_over`. Raises `FieldError` for an experiment that cannot be
+    trained, or sizes that do not fit it, and `Diverged`.
     """
 
     def job(on: Engine) -> Run:
         training = Training(on, experiment, sampler, course, settings)
-        training.measure()
-        told(training)
+        if record is not None:
+            training.restore(record)
+        if training.step not in (one.step for one in training.curves.measures[-1:]):
+            training.measure()
+            told(training)
         while training.step < settings.steps and not is_over(training):
             check()
             training.advance()
