@@ -93,6 +93,10 @@ class Batch:
             made = {name: one.numbers() for name, one in self._parameters.items()}
             return {name: asarray(self.engine.asarray(one), copy=True) for name, one in made.items()}
 
+    def owners(self) -> dict[str, str]:
+        """The site of each parameter, by name; empty for the vectors of the vocabulary."""
+        return {name: one.site for name, one in self._parameters.items()}
+
     def put(self, experiment: Experiment, parameters: Parameters) -> Experiment:
         """An experiment of the same mechanism with the numbers of `parameters`.
 
