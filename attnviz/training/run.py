@@ -188,12 +188,17 @@ class Training:
 
     def measure(self) -> Measures:
         """Measure the present state, and add it to the curves."""
-        held_out = self._batch.loss(self.parameters, *self.held_out)
-        trained = float("nan") if self._last is None else self._accuracy(self._last[0], self._last[1])
-        accuracy = self._accuracy(self.held_out, held_out)
-        found = Measures(self.step, held_out.loss, accuracy, trained, self.scores(), self.off)
+        found = self.measured(self.step, self.scores(), self.off)
         self.curves.measures.append(found)
         return found
+
+    def measured(self, step: int, scores: dict[tuple[str, str, int], float], off: Heads) -> Measures:
+        """The measures of the present step, or a kept one, with these scores and heads off."""
+        held_out = self.outcome(self.held_out, step, off)
+        trained, last = float("nan"), self._last
+        if last is not None and step == self.step:
+            trained = self._accuracy(*last)
+        return Measures(step, held_out.loss, self._accuracy(self.held_out, held_out), trained, scores, off)
 
     def scores(self) -> dict[tuple[str, str, int], float]:
         """The scores of every head on the first held-out text."""
