@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -93,8 +93,13 @@ class Curves:
     parts: tuple[str, ...] = ()
 
     def first_above(self, accuracy: float) -> int | None:
-        """The first measured step whose held-out accuracy is above a share."""
-        return next((one.step for one in self.measures if one.accuracy > accuracy), None)
+        """See the function."""
+        return first_above(self.measures, accuracy)
+
+
+def first_above(measures: Sequence[Measures], accuracy: float) -> int | None:
+    """The first measured step whose held-out accuracy is above a share."""
+    return next((one.step for one in measures if one.accuracy > accuracy), None)
 
 
 @dataclass(frozen=True)
