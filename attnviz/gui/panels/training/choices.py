@@ -42,6 +42,7 @@ TITLE_PX = 18
 """Height of its title."""
 OPTIMISER_PX = 112
 """Width of the list of optimisers."""
+SIZE_HINT = N_("A size of the task; another one starts anew")
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,12 @@ class Choices(QWidget):
         self.optimiser.changed.connect(self.anew)
         self.numbers = {row.id: self._number(row) for row in NUMBERS}
         column = in_column(self, *self._cards, self.lines, self.open, spacing=GRID // 2)
+        self.sizes: dict[tuple[str, str], DragNumber] = {}
+        """The sizes of every task, by its id and their names."""
+        self._size_rows: dict[str, QWidget] = {}
+        for task in TASKS:
+            self._size_rows[task.id] = self._sizes_of(task)
+            column.addWidget(self._size_rows[task.id])
         column.addSpacing(GRID // 2)
         for row in NUMBERS:
             column.addLayout(self._labelled(row.title, row.hint, self.numbers[row.id]))
@@ -193,6 +200,24 @@ class Choices(QWidget):
         field.rejected.connect(self.rejected)
         return field
 
+    def _sizes_of(self, task: Task) -> QWidget:
+        """The sizes of a task, each with a field: another one begins another run."""
+        box = QWidget()
+        column = in_column(box, spacing=GRID // 2)
+        for size in task.sizes:
+            row = NumberRow(
+                f"{task.id}_{size.name}",
+                size.title,
+                SIZE_HINT,
+                size.value,
+                size.least,
+                size.most,
+                begins=True,
+            )
+            self.sizes[task.id, size.name] = self._number(row)
+            column.addLayout(self._labelled(row.title, row.hint, self.sizes[task.id, size.name]))
+        return box
+
     @staticmethod
     def _labelled(title: str, hint: str, control: QWidget) -> QHBoxLayout:
         label = says(QLabel(), title, tip=hint)
@@ -211,14 +236,17 @@ class Choices(QWidget):
 
     def words(self) -> Sequence[str]:
         """The words that a document needs for the task."""
-        return words_of_task(self._task, self.lines.toPlainText())
+        return words_of_task(self._task, self.lines.toPlainText(), **self._chosen_sizes())
+
+    def _chosen_sizes(self) -> dict[str, int]:
+        return {name: int(field.value()) for (task, name), field in self.sizes.items() if task == self._task}
 
     def sampler(self, experiment: Experiment) -> Sampler:
         """The task for a document. Raises `InputError` for a text that is too short or has other tokens."""
         text = self.lines.toPlainText()
         if self._task == LINES and not text.strip():
             raise InputError(Message("The text to learn must have lines; got none"))
-        return task_for(experiment, self._task, text)
+        return task_for(experiment, self._task, text, **self._chosen_sizes())
 
     def course(self) -> Course:
         """The size of the batch, the seed, and how often a state is kept."""
@@ -255,6 +283,8 @@ class Choices(QWidget):
         rove(self._cards, [card.id for card in self._cards].index(self._task))
         for part in (self.lines, self.open):
             part.setVisible(self._task == LINES)
+        for task, rows in self._size_rows.items():
+            rows.setVisible(task == self._task)
 
     @Slot()
     def _on_card(self) -> None:

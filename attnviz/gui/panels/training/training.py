@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QWidget
 
+from attnviz.core.phrases import enumerated
+from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.live.training import Plan, TrainingLive
+from attnviz.gui.live.training import Other, Plan, TrainingLive
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
 from attnviz.gui.panels.training.choices import Choices
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
+from attnviz.gui.panels.training.versus import VersusCard
+from attnviz.gui.panels.training.writes import WritesCard
 from attnviz.gui.services.documents import title_of
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.scroll import clear_scroll
+from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.transport import Transport
 from attnviz.i18n import N_, _, ngettext
 from attnviz.model.errors.titles import in_words
+from attnviz.model.sites.titles import head_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import HeadPlace
 from attnviz.training.seen import sentence
 from attnviz.training.trainable import check_trainable, with_length
-from attnviz.training.words import with_words
+from attnviz.training.turns import Picture
+from attnviz.training.words import with_text_of, with_words
 
 PRESET = "induction-birth"
 """The document that is proposed where the present one cannot train."""
@@ -44,7 +55,33 @@ LEFT_PX, MIDDLE_PX = 216, 420
 MAPS_SHARE, CURVES_SHARE = 5, 6
 """Shares of the width that the maps and the curves have."""
 LEAST_MAPS_PX = 160
+RIGHT_PX, BOTH_PX = 268, 640
+"""Width of the column at the right, and the height of the panel that has room for both of its cards."""
 MILLION = 1e6
+MOST_AT_ONCE = 2_000_000
+"""Numbers of a model whose run begins when the workspace is opened; a larger one waits for its first step."""
+WRITES = "writes"
+CARDS = (
+    (WRITES, N_("What it writes"), N_("The words that kept states write; a click on a row goes to its step")),
+    ("versus", N_("A and B"), N_("Two runs on the same texts, with one difference")),
+)
+"""The cards at the right: id, title, hint."""
+SPEEDS = (
+    ("0", N_("full speed"), N_("As many steps as there can be, with ten pictures a second")),
+    ("10", N_("10 steps/s"), N_("Ten steps in a second")),
+    ("1", N_("1 step/s"), N_("One step in a second")),
+)
+"""Speeds of a run that plays: steps in a second, title, hint."""
+KEYS = {
+    Qt.Key.Key_Left: "step_back",
+    Qt.Key.Key_Right: "step_forward",
+    Qt.Key.Key_Home: "first",
+    Qt.Key.Key_End: "last",
+    Qt.Key.Key_Period: "step",
+    Qt.Key.Key_B: "swap",
+    Qt.Key.Key_Delete: "switch",
+}
+"""Plain keys: buttons of the row, one step, A and B change places, the chosen head off or on."""
 
 
 class TrainingPanel(Panel):
@@ -61,7 +98,9 @@ class TrainingPanel(Panel):
         self._of: Experiment | None = None
         """The experiment of the document that the panel knows."""
         self._given: Experiment | None = None
-        """The trained experiment that the document got last."""
+        """The trained experiment that the document got last, with its own text."""
+        self._given_of: Experiment | None = None
+        """The same with the text of the picture."""
         self._obstacle: InputError | None = None
         self._leaves_for: str | None = None
         """The command that follows once the document has its weights; None: nothing is to be given."""
@@ -99,6 +138,7 @@ class TrainingPanel(Panel):
         self.said.setWordWrap(True)
         self.heads = TrainedHeads()
         self.heads.chosen.connect(self._on_head)
+        self.heads.switched.connect(self._on_switch)
         self._maps = clear_scroll(self.heads, sideways=False)
         self._maps.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self._maps.setMinimumWidth(LEAST_MAPS_PX)
@@ -122,7 +162,16 @@ class TrainingPanel(Panel):
         beside.addLayout(run, CURVES_SHARE)
         middle = in_column(self.pictures, self.said, spacing=GRID)
         middle.addLayout(beside, 1)
-        foot = in_row(None, self.transport, spacing=2 * GRID)
+        self.speed = says(
+            Combo(()),
+            id="training_speed",
+            name=N_("Speed"),
+            tip=N_("Steps in a second while it plays"),
+            options=SPEEDS,
+        )
+        self.speed.set_value(SPEEDS[0][0])
+        self.speed.changed.connect(self._on_speed)
+        foot = in_row(None, self.transport, self.speed, spacing=2 * GRID)
         foot.addWidget(self.where, 1)
         middle.addLayout(foot)
         self.empty = EmptyState("")
@@ -131,7 +180,28 @@ class TrainingPanel(Panel):
         row = in_row(self, side, spacing=2 * GRID)
         row.addWidget(self.pictures, 1)
         row.addWidget(self.empty, 1)
+        row.addWidget(self._build_beside())
         self.pictures.setMinimumWidth(MIDDLE_PX)
+
+    def _build_beside(self) -> QWidget:
+        """The column at the right: what the run writes, and run B; both if there is room, else one."""
+        self.writes, self.versus = WritesCard(), VersusCard()
+        self.writes.chosen.connect(self.live.look)
+        self.versus.chosen.connect(self._on_difference)
+        self._card = says(Segmented(()), id="training_card", name=N_("Beside the pictures"), options=CARDS)
+        self._card.set_value(WRITES)
+        self._card.changed.connect(self._on_card)
+        self._titles = {}
+        self.beside = QWidget()
+        self.beside.setFixedWidth(RIGHT_PX)
+        column = in_column(self.beside, self._card, spacing=GRID)
+        for (id_, title, hint), card in zip(CARDS, (self.writes, self.versus), strict=True):
+            self._titles[id_] = says(QLabel(), title, tip=hint)
+            set_tone("title", self._titles[id_])
+            column.addWidget(self._titles[id_])
+            column.addWidget(card)
+        column.addStretch(1)
+        return self.beside
 
     def serve(self, services: Services) -> None:
         super().serve(services)
@@ -153,10 +223,11 @@ class TrainingPanel(Panel):
 
     def _is_of(self, experiment: Experiment) -> bool:
         """True if the run is that of an experiment, or of the same one with another text."""
-        plan, obstacle = self.live.plan, self._obstacle
+        plan, obstacle, other = self.live.plan, self._obstacle, self.live.other
         if plan is None or obstacle is not None:
             return False
-        known = [one for one in (plan.experiment, self._given) if one is not None]
+        beside = None if other is None else other.plan.experiment
+        known = [one for one in (plan.experiment, self._given, beside) if one is not None]
         if any(experiment is one for one in known):
             return True
         n = plan.sampler.n_tokens
@@ -171,8 +242,10 @@ class TrainingPanel(Panel):
         return self.live.picture is not None and bool(self.live.picture.moments)
 
     def _begin(self, experiment: Experiment) -> None:
-        """Begin a run of an experiment, or learn why it has none."""
-        self._given, self._leaves_for = None, None
+        """Begin a run of an experiment, or learn why it has none; the run before stays as run B."""
+        self._given, self._given_of, self._leaves_for = None, None, None
+        kept = self.live.kept() or self.live.other
+        difference = "" if self.live.other is None else self.live.other.difference
         try:
             self._obstacle = None
             check_trainable(experiment)
@@ -183,7 +256,21 @@ class TrainingPanel(Panel):
             self.live.forget()
             return
         self._count = size_of(parameters_of(experiment))
-        self.live.begin(plan)
+        self.versus.set_rows(differences_of(experiment, plan.settings))
+        other = self._other_of(plan, DIFFERENCE_BY_ID.get(difference))
+        if other is None and kept is not None and _has_the_texts(kept.plan, plan):
+            other = replace(kept, difference="")
+        self.live.begin(plan, other, waits=self._count > MOST_AT_ONCE)
+
+    def _other_of(self, plan: Plan, row: Difference | None) -> Other | None:
+        """Run B with a difference; None without one, or where the model cannot have it."""
+        try:
+            made = None if row is None else row.model(plan.experiment)
+        except ValueError:
+            return None
+        if row is None or made is None:
+            return None
+        return Other(replace(plan, experiment=made, settings=row.settings(plan.settings)), row.id)
 
     def _plan(self, experiment: Experiment) -> Plan:
         """The chosen run of an experiment. Raises `InputError` for a task that does not fit it."""
@@ -196,7 +283,7 @@ class TrainingPanel(Panel):
     def _forget(self) -> None:
         """Another document opens: nothing of the run stays."""
         self.live.forget()
-        self._of = self._given = self._obstacle = self._leaves_for = None
+        self._of = self._given = self._given_of = self._obstacle = self._leaves_for = None
         self._has_restarted = False
 
     @Slot(str, str)
@@ -227,8 +314,9 @@ class TrainingPanel(Panel):
         if command is None:
             return
         is_new = picture is not None and picture.step > 0 and self._is_of(self.store.experiment)
-        if is_new and picture is not None and picture.experiment is not self._given:
-            self._given = trained = picture.experiment
+        if is_new and picture is not None and picture.experiment is not self._given_of:
+            self._given_of = picture.experiment
+            self._given = trained = with_text_of(picture.experiment, self.store.experiment)
             self.store.edit(lambda _present: trained)
         if command:
             self.command_wanted.emit(command)
@@ -262,9 +350,46 @@ class TrainingPanel(Panel):
             }
             self.live.look(targets[button])
 
+    def press(self, event: QKeyEvent) -> bool:
+        """Do what a plain key does that no control wanted: False for another one."""
+        is_plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        if not is_plain or event.key() not in KEYS or self.live.plan is None:
+            return False
+        do = KEYS[Qt.Key(event.key())]
+        if do == "step":
+            self.live.step()
+        elif do == "swap":
+            self.live.swap()
+        elif do == "switch":
+            head = self._head()
+            if head is not None:
+                self._on_switch(*head)
+        else:
+            self.go(do)
+        return True
+
     @Slot(str)
     def _on_button(self, button: str) -> None:
         self.go(button)
+
+    @Slot(str, int)
+    def _on_switch(self, site: str, head: int) -> None:
+        self.live.switch((site, head))
+
+    @Slot(str)
+    def _on_speed(self, speed: str) -> None:
+        self.live.set_speed(int(speed))
+
+    @Slot(object)
+    def _on_difference(self, row: Difference | None) -> None:
+        """Another run B: one with a difference, or none."""
+        plan = self.live.plan
+        if plan is not None:
+            self.live.compare(self._other_of(plan, row))
+
+    @Slot(str)
+    def _on_card(self, card: str) -> None:
+        self._fit()
 
     @Slot(int)
     @Slot(float)
@@ -281,6 +406,8 @@ class TrainingPanel(Panel):
 
     @Slot()
     def _on_restart(self) -> None:
+        """Begin again, without the run before."""
+        self.live.drop_before()
         self._on_anew()
         self._has_restarted = False
         self._show()
@@ -319,6 +446,18 @@ class TrainingPanel(Panel):
     def retranslate(self) -> None:
         self._show()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Show both cards at the right, or in a low window the chosen one."""
+        is_high = self.height() >= BOTH_PX
+        self._card.setVisible(not is_high)
+        for (id_, _title, _hint), card in zip(CARDS, (self.writes, self.versus), strict=True):
+            self._titles[id_].setVisible(is_high)
+            card.setVisible(is_high or id_ == self._card.value())
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
             room = self._maps.viewport().size()
@@ -331,7 +470,8 @@ class TrainingPanel(Panel):
         if self._leaves_for is not None and not live.is_due:
             self._later.start()
         problem = self._obstacle.message if self._obstacle is not None else live.problem
-        self.pictures.setVisible(problem is None)
+        for part in (self.pictures, self.beside):
+            part.setVisible(problem is None)
         self.empty.setVisible(problem is not None)
         if problem is not None:
             self._show_problem(in_words(problem))
@@ -339,15 +479,18 @@ class TrainingPanel(Panel):
         self.heads.set_picture(picture, head)
         n_steps = self.choices.settings().steps
         reached = 0 if picture is None else picture.steps[-1]
-        self.curves.set_picture(picture, self._guessing(), max(n_steps, reached), head)
+        n_shown = max(n_steps, reached)
+        self.curves.set_picture(picture, self._guessing(), n_shown, head, live.beside)
+        self.writes.set_picture(picture, self._tokens(), self._guessing())
+        self.versus.set_runs(live.plan, picture, live.other, live.beside)
         with QSignalBlocker(self.track):
-            self.track.setRange(0, axis_end(reached, max(n_steps, reached)))
+            self.track.setRange(0, axis_end(reached, n_shown))
             self.track.setSingleStep(self.choices.course().kept)
             self.track.setValue(0 if picture is None else picture.step)
         self.track.update()
         self.transport.set_playing(live.is_playing)
         self.transport.set_usable(picture is not None)
-        self.transport.set_usable(picture is not None and live.can_go_on, "play")
+        self.transport.set_usable((picture is not None or live.is_waiting) and live.can_go_on, "play")
         self.restart.setEnabled(self._is_begun)
         self.explore.setEnabled(picture is not None and picture.step > 0)
         self._say()
@@ -366,13 +509,21 @@ class TrainingPanel(Panel):
         known = None if plan is None else plan.experiment.vocabulary
         return 0.0 if known is None else math.log(len(known.tokens))
 
+    def _tokens(self) -> tuple[str, ...]:
+        """The tokens of the vocabulary."""
+        plan = self.live.plan
+        known = None if plan is None else plan.experiment.vocabulary
+        return () if known is None else known.tokens
+
     def _say(self) -> None:
         """Say the pattern that is seen, the place in the run, and its size."""
         picture, plan = self.live.picture, self.live.plan
         if picture is None or plan is None:
-            self.said.setText(_("Measuring the first state…") if plan is not None else "")
+            waits = _("This model is large: press Space, and its first state is measured.")
+            due = _("Measuring the first state…") if plan is not None else ""
+            self.said.setText(waits if self.live.is_waiting else due)
             self.where.set_line("")
-            self.note.setText("")
+            self.note.setText(_("{count:,} numbers to learn.").format(count=self._count) if plan else "")
             return
         measures = [one for one in picture.measures if one.step <= picture.step]
         seen = sentence(
@@ -383,12 +534,26 @@ class TrainingPanel(Panel):
                 reason=picture.reason.text(), step=picture.step
             )
         set_tone("error" if picture.reason is not None else "title", self.said)
-        self.said.setText(seen)
+        self.said.setText(" ".join(filter(None, (seen, self._said_off(picture)))))
         where = _("step {step} of {count}").format(step=picture.step, count=plan.settings.steps)
         n, size = len(picture.steps), f"{picture.nbytes / MILLION:.1f}"
         kept = ngettext("{n} state kept, {size} MB", "{n} states kept, {size} MB", n).format(n=n, size=size)
         self.where.set_line(f"{where} · {kept}")
         self.note.setText(self._noted(picture.step < picture.steps[-1]))
+
+    @staticmethod
+    def _said_off(picture: Picture) -> str:
+        """The heads that are off, and the loss now and when they were last on."""
+        if not picture.off:
+            return ""
+        names = enumerated(head_title(picture.experiment, *place) for place in picture.off)
+        before = [one for one in picture.measures if one.step <= picture.step]
+        now = picture.switched or before[-1]
+        on = next((one for one in reversed(before) if not one.off), None)
+        if on is None:
+            return _("Off: {heads}.").format(heads=names)
+        said = _("Off: {heads}; the loss is {now}, with all heads it was {before} at step {step}.")
+        return said.format(heads=names, now=number(now.loss), before=number(on.loss), step=on.step)
 
     def _noted(self, is_behind: bool) -> str:
         lines = [_("{count:,} numbers to learn.").format(count=self._count)]
@@ -418,3 +583,12 @@ class TrainingPanel(Panel):
         except InputError:
             return False
         return True
+
+
+def _has_the_texts(one: Plan, other: Plan) -> bool:
+    """True for two runs of the same task with the same sizes and words."""
+    words = [
+        None if plan.experiment.vocabulary is None else plan.experiment.vocabulary.tokens
+        for plan in (one, other)
+    ]
+    return one.sampler == other.sampler and words[0] == words[1]
