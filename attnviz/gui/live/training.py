@@ -81,7 +81,8 @@ class Answered(NamedTuple):
 def compute(turn: Turn, check: Progress) -> Answered:
     """The run and its picture, in a worker.
 
-    A run B that is behind takes all the steps of the turn: the other one waits for it.
+    A run B that is behind takes all the steps of the turn: the other one waits for it. A turn that is stopped
+    brings it to the same step.
     """
     plan, other, stopped = turn.plan, turn.other, lambda: turn.stop.is_set
     watched = _begun(plan) if turn.watched is None else turn.watched
@@ -98,7 +99,7 @@ def compute(turn: Turn, check: Progress) -> Answered:
     picture = watched.turn(
         start=turn.start, most=turn.most, off=turn.off, share=share, check=check, is_stopped=stopped
     )
-    return Answered(watched, picture, *_follow(other, picture.step, plan, check, stopped))
+    return Answered(watched, picture, *_follow(other, picture.step, plan, check, lambda: False))
 
 
 def _begun(plan: Plan) -> Watched:

@@ -54,6 +54,8 @@ THIRD = (
     ("norms", N_("Gradient norm by layer"), N_("Norm of the gradient by the parameters of each layer")),
 )
 """The choices of the third picture: id, title, hint."""
+THIRD_PX = 184
+"""Width of their list."""
 QUANTILE = 0.98
 """The share of the norms that the picture has room for: the first ones are often far larger."""
 
@@ -163,6 +165,7 @@ class TrainingCurves(QWidget):
         )
         self.third = says(Combo(()), id="training_third", name=N_("Third picture"), options=THIRD)
         self.third.set_value(THIRD[0][0])
+        self.third.setFixedWidth(THIRD_PX)
         self.third.changed.connect(self._on_third)
         self.plots = {
             id_: says(StepPlot(has_steps=id_ == "heads"), id=f"training_{id_}", name=name)

@@ -72,6 +72,8 @@ SPEEDS = (
     ("1", N_("1 step/s"), N_("One step in a second")),
 )
 """Speeds of a run that plays: steps in a second, title, hint."""
+SPEED_PX = 108
+"""Width of their list."""
 KEYS = {
     Qt.Key.Key_Left: "step_back",
     Qt.Key.Key_Right: "step_forward",
@@ -170,6 +172,7 @@ class TrainingPanel(Panel):
             options=SPEEDS,
         )
         self.speed.set_value(SPEEDS[0][0])
+        self.speed.setFixedWidth(SPEED_PX)
         self.speed.changed.connect(self._on_speed)
         foot = in_row(None, self.transport, self.speed, spacing=2 * GRID)
         foot.addWidget(self.where, 1)

@@ -30,6 +30,8 @@ from attnviz.training.turns import Beside, Picture
 BEFORE = "before"
 """The choice of the run before as run B."""
 HALF = 0.5
+FAR = 25
+"""Steps that run B may be behind without a word."""
 MOST_NAMED = 2
 """Differences of the run before that are named."""
 
@@ -107,7 +109,7 @@ class VersusCard(QWidget):
         beside, picture = self._beside, self._picture
         if beside is not None and beside.reason is not None:
             said.append(_("Run B has ended: {reason}").format(reason=beside.reason.text()))
-        elif beside is not None and picture is not None and beside.step < picture.steps[-1]:
+        elif beside is not None and picture is not None and beside.step + FAR < picture.steps[-1]:
             said.append(_("Run B is at step {step}; it catches up first.").format(step=beside.step))
         return said
 
