@@ -285,8 +285,12 @@ class TrainingLive(QObject):
 
     @property
     def can_go_on(self) -> bool:
-        """True if steps remain behind the one that is shown."""
-        return self.plan is not None and self.problem is None and self._step < self.plan.settings.steps
+        """True if steps remain behind the one that is shown, or run B has not come so far."""
+        if self.plan is None or self.problem is not None:
+            return False
+        beside, last = self.beside, self.plan.settings.steps
+        is_behind = beside is not None and beside.reason is None and beside.step < min(self._step, last)
+        return self._step < last or is_behind
 
     @Slot()
     def _go_on(self) -> None:

@@ -20,7 +20,7 @@ from attnviz.model.sites.titles import head_title, layer_label
 from attnviz.training.run import HeadPlace
 from attnviz.training.turns import Picture
 
-LEAST_SIDE, MOST_SIDE = 44, 208
+LEAST_SIDE, MOST_SIDE = 44, 320
 CAPTION_PX, LABEL_PX = 30, 56
 """Pixels under a map, and at the left of a row."""
 CAPTIONS = (("previous", N_("previous {value}")), ("induction", N_("induction {value}")))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
 from attnviz.core.phrases import enumerated
 from attnviz.core.text import number
@@ -57,6 +57,8 @@ MAPS_SHARE, CURVES_SHARE = 5, 6
 LEAST_MAPS_PX = 160
 RIGHT_PX, BOTH_PX = 268, 640
 """Width of the column at the right, and the height of the panel that has room for both of its cards."""
+WIDE_PX = 1160
+"""Width of the panel from which on maps and curves stand side by side."""
 MILLION = 1e6
 MOST_AT_ONCE = 2_000_000
 """Numbers of a model whose run begins when the workspace is opened; a larger one waits for its first step."""
@@ -72,7 +74,7 @@ SPEEDS = (
     ("1", N_("1 step/s"), N_("One step in a second")),
 )
 """Speeds of a run that plays: steps in a second, title, hint."""
-SPEED_PX = 108
+SPEED_PX = 96
 """Width of their list."""
 KEYS = {
     Qt.Key.Key_Left: "step_back",
@@ -159,11 +161,11 @@ class TrainingPanel(Panel):
         along = in_row(None, self.track, spacing=0)
         along.setContentsMargins(AXIS_PX - HANDLE_PX, 0, 0, 0)
         run.addLayout(along)
-        beside = in_row(None, self._maps, spacing=2 * GRID)
-        beside.setStretch(0, MAPS_SHARE)
-        beside.addLayout(run, CURVES_SHARE)
+        self._views = in_row(None, self._maps, spacing=2 * GRID)
+        self._views.setStretch(0, MAPS_SHARE)
+        self._views.addLayout(run, CURVES_SHARE)
         middle = in_column(self.pictures, self.said, spacing=GRID)
-        middle.addLayout(beside, 1)
+        middle.addLayout(self._views, 1)
         self.speed = says(
             Combo(()),
             id="training_speed",
@@ -174,7 +176,7 @@ class TrainingPanel(Panel):
         self.speed.set_value(SPEEDS[0][0])
         self.speed.setFixedWidth(SPEED_PX)
         self.speed.changed.connect(self._on_speed)
-        foot = in_row(None, self.transport, self.speed, spacing=2 * GRID)
+        foot = in_row(None, self.transport, self.speed, spacing=GRID)
         foot.addWidget(self.where, 1)
         middle.addLayout(foot)
         self.empty = EmptyState("")
@@ -454,8 +456,13 @@ class TrainingPanel(Panel):
         self._fit()
 
     def _fit(self) -> None:
-        """Show both cards at the right, or in a low window the chosen one."""
-        is_high = self.height() >= BOTH_PX
+        """Show both cards at the right, or in a low window the chosen one; in a narrow one the curves stand
+        below the maps.
+        """
+        is_high, is_wide = self.height() >= BOTH_PX, self.width() >= WIDE_PX
+        way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        self._views.setDirection(way)
+        self._views.setSpacing(2 * GRID if is_wide else GRID // 2)
         self._card.setVisible(not is_high)
         for (id_, _title, _hint), card in zip(CARDS, (self.writes, self.versus), strict=True):
             self._titles[id_].setVisible(is_high)

@@ -22,6 +22,7 @@ from attnviz.gui.widgets.linked_text import LinkedText, line
 from attnviz.i18n import N_, _
 from attnviz.study.contrast.differences import differences
 from attnviz.training.differences import DIFFERENCE_BY_ID, Difference
+from attnviz.training.optimiser import OPTIMISER_BY_ID
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import Measures, first_above
 from attnviz.training.seen import SOLVED, compared
@@ -32,6 +33,8 @@ BEFORE = "before"
 HALF = 0.5
 FAR = 25
 """Steps that run B may be behind without a word."""
+OTHERS = {"optimiser": N_("Optimiser"), "warmup": N_("Warm-up steps")}
+"""Titles of settings that are no numbers of the choices."""
 MOST_NAMED = 2
 """Differences of the run before that are named."""
 
@@ -167,19 +170,25 @@ def _best(one: Measures) -> float:
     return float(np.nanmax(found)) if found else float("nan")
 
 
+def _said(value: object) -> str:
+    """A setting in words."""
+    row = OPTIMISER_BY_ID.get(str(value))
+    return str(value) if row is None else _(row.title)
+
+
 def _difference(plan: Plan, other: Other) -> str:
     """What run B has or lacks, in words."""
     row = DIFFERENCE_BY_ID.get(other.difference)
     if row is not None:
         return _("B is A {difference}.").format(difference=_(row.title))
-    titles = {one.id: one.title for one in NUMBERS}
+    titles = {one.id: one.title for one in NUMBERS} | OTHERS
     found = [
         _("{field}: {a} and {b}").format(
-            field=_(titles.get(one.name, one.name)), a=getattr(mine, one.name), b=getattr(theirs, one.name)
+            field=_(titles[one.name]), a=_said(getattr(mine, one.name)), b=_said(getattr(theirs, one.name))
         )
         for mine, theirs in ((plan.settings, other.plan.settings), (plan.course, other.plan.course))
         for one in fields(mine)
-        if one.name != "steps" and getattr(mine, one.name) != getattr(theirs, one.name)
+        if one.name in titles and one.name != "steps" and getattr(mine, one.name) != getattr(theirs, one.name)
     ]
     if plan.experiment is not other.plan.experiment:
         found += [
