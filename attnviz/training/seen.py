@@ -97,7 +97,7 @@ def compared(first: Sequence[Measures], second: Sequence[Measures]) -> str:
 
 
 def _passed(a: int | None, b: int | None, reached: int) -> str:
-    """Which run first passes `SOLVED`."""
+    """The run that first passes `SOLVED`, in words."""
     if a is None and b is None:
         return _("Neither passes {share} in {n} steps.").format(share=SOLVED, n=reached)
     if a is not None and b is not None:

@@ -74,7 +74,7 @@ class Watched:
         """The steps before the run diverged, behind its last kept state."""
         self._prompt = Prompt.of(training.held_out)
         self._written: dict[int, tuple[Kept, Written]] = {}
-        """What kept states write."""
+        """The words of kept states."""
         self._reason: Message | None = None
         """Why the run has ended beside another one."""
 

@@ -1,4 +1,4 @@
-"""What is written at kept states, and the loss of each word, against runs of the document."""
+"""Words that are written at kept states, and the loss of each word, against runs of the document."""
 
 from __future__ import annotations
 

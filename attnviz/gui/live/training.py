@@ -15,6 +15,7 @@ from attnviz.gui.live.answer import Answer
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
+    from attnviz.training.differences import Difference
     from attnviz.training.optimiser import Settings
     from attnviz.training.run import Course, HeadPlace, Heads
     from attnviz.training.tasks import Sampler
@@ -140,6 +141,25 @@ def _follow(
     return replace(other, watched=watched), watched.follow(step, check, is_stopped)
 
 
+def other_of(plan: Plan, row: Difference | None) -> Other | None:
+    """Run B with a difference from a run; None without one, or where the model cannot have it."""
+    if row is None:
+        return None
+    try:
+        made = row.model(plan.experiment)
+    except ValueError:
+        return None
+    return Other(replace(plan, experiment=made, settings=row.settings(plan.settings)), row.id)
+
+
+def has_the_texts(one: Plan, other: Plan) -> bool:
+    """True for two runs of the same task with the same sizes and words."""
+    known, others = one.experiment.vocabulary, other.experiment.vocabulary
+    if known is None or others is None:
+        return False
+    return one.sampler == other.sampler and known.tokens == others.tokens
+
+
 class TrainingLive(QObject):
     """Plays a run, shows its kept states, and forgets it with its plan."""
 
@@ -162,7 +182,7 @@ class TrainingLive(QObject):
         """The curves of run B; None while it is begun."""
         self.is_playing = False
         self.speed = 0
-        """Steps in a second; 0: as many as there can be."""
+        """Steps in a second; 0: without a pause."""
         self._watched: Watched | None = None
         self._step = 0
         """The step that is shown, or is to be."""
@@ -277,7 +297,7 @@ class TrainingLive(QObject):
             self._ask(Turn(self.plan, self._watched, self._step, 0, self._off, self.other))
 
     def set_speed(self, speed: int) -> None:
-        """Take so many steps in a second, or with 0 as many as there can be."""
+        """Take `speed` steps in a second; 0: without a pause."""
         self.speed = speed
         self._next.setInterval(1000 // speed if speed else 0)
         if self.is_playing and self._answer.asked is not None:

@@ -203,7 +203,7 @@ def test_a_row_of_written_words_leads_to_its_step(desk: Desk) -> None:
     assert right in rows.toPlainText()
     rows.chosen.emit("10")
     assert panel.live.picture is not None and panel.live.picture.step == 10
-    line = panel.writes.line
+    line = panel.beside.writes.line
     asked = [at for at, target in enumerate(panel.live.picture.targets) if target >= 0]
     assert line.losses == tuple(panel.live.picture.losses[at] for at in asked)
     heights = {place.word: line.bar_rect(place).height() for place in line.places()}
@@ -307,10 +307,10 @@ def test_cards_and_curves_fit_the_window(desk: Desk, size: tuple[int, int], both
     desk.window.resize(*size)
     desk.qtbot.waitUntil(lambda: desk.window.width() == size[0], timeout=WAIT_MS)
     desk.qtbot.wait(20)
-    assert panel.writes.isVisible() and panel.versus.isVisible() == both
+    assert panel.beside.writes.isVisible() and panel.beside.versus.isVisible() == both
     maps, curves = panel.heads.mapToGlobal(QPoint()), panel.curves.mapToGlobal(QPoint())
     assert (curves.x() > maps.x()) == beside and (curves.y() > maps.y() + 20) == (not beside)
     if not both:
-        panel._card.set_value("versus")
-        panel._card.changed.emit("versus")
-        assert panel.versus.isVisible() and not panel.writes.isVisible()
+        panel.beside.choice.set_value("versus")
+        panel.beside.choice.changed.emit("versus")
+        assert panel.beside.versus.isVisible() and not panel.beside.writes.isVisible()

@@ -42,6 +42,14 @@ TITLE_PX = 18
 """Height of its title."""
 OPTIMISER_PX = 112
 """Width of the list of optimisers."""
+SPEEDS = (
+    ("0", N_("full speed"), N_("As many steps as there can be, with ten pictures a second")),
+    ("10", N_("10 steps/s"), N_("Ten steps in a second")),
+    ("1", N_("1 step/s"), N_("One step in a second")),
+)
+"""Speeds of a run that plays: steps in a second, title, hint."""
+SPEED_PX = 96
+"""Width of their list."""
 SIZE_HINT = N_("A size of the task; another one starts anew")
 
 
@@ -142,6 +150,17 @@ class LinesBox(TextBox):
             self.dropped.emit(Path(files[0]))
         else:
             super().dropEvent(event)
+
+
+class SpeedList(Combo):
+    """The speed of a run that plays."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        tip = N_("Steps in a second while it plays")
+        says(self, id="training_speed", name=N_("Speed"), tip=tip, options=SPEEDS)
+        self.set_value(SPEEDS[0][0])
+        self.setFixedWidth(SPEED_PX)
 
 
 class Choices(QWidget):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PySide6.QtCore import QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QMouseEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import ui_font
@@ -178,6 +178,7 @@ class TrainingCurves(QWidget):
             legend.setObjectName(f"training_{id_}_legend")
             legend.setFont(ui_font(TEXT_PX - 1))
             legend.setTextFormat(Qt.TextFormat.RichText)
+            legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             legend.setContentsMargins(GRID // 2, 0, 0, 0)
             if id_ == "heads":
                 heading = in_row(None, self.third, spacing=GRID // 2)

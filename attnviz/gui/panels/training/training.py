@@ -9,43 +9,36 @@ from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, S
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
-from attnviz.core.phrases import enumerated
-from attnviz.core.text import number
 from attnviz.errors import InputError
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.live.training import Other, Plan, TrainingLive
+from attnviz.gui.live.training import Plan, TrainingLive, has_the_texts, other_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.training.choices import Choices
+from attnviz.gui.panels.training.beside import Beside
+from attnviz.gui.panels.training.choices import Choices, SpeedList
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
-from attnviz.gui.panels.training.versus import VersusCard
-from attnviz.gui.panels.training.writes import WritesCard
+from attnviz.gui.panels.training.saying import noted, place_of_run, said_of
 from attnviz.gui.services.documents import title_of
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
-from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.elided_label import ElidedLabel
 from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.scroll import clear_scroll
-from attnviz.gui.widgets.segmented import Segmented
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.transport import Transport
-from attnviz.i18n import N_, _, ngettext
+from attnviz.i18n import N_, _
 from attnviz.model.errors.titles import in_words
-from attnviz.model.sites.titles import head_title
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import HeadPlace
-from attnviz.training.seen import sentence
 from attnviz.training.trainable import check_trainable, with_length
-from attnviz.training.turns import Picture
 from attnviz.training.words import with_text_of, with_words
 
 PRESET = "induction-birth"
@@ -55,27 +48,10 @@ LEFT_PX, MIDDLE_PX = 216, 420
 MAPS_SHARE, CURVES_SHARE = 5, 6
 """Shares of the width that the maps and the curves have."""
 LEAST_MAPS_PX = 160
-RIGHT_PX, BOTH_PX = 268, 640
-"""Width of the column at the right, and the height of the panel that has room for both of its cards."""
 WIDE_PX = 1160
 """Width of the panel from which on maps and curves stand side by side."""
-MILLION = 1e6
 MOST_AT_ONCE = 2_000_000
 """Numbers of a model whose run begins when the workspace is opened; a larger one waits for its first step."""
-WRITES = "writes"
-CARDS = (
-    (WRITES, N_("What it writes"), N_("The words that kept states write; a click on a row goes to its step")),
-    ("versus", N_("A and B"), N_("Two runs on the same texts, with one difference")),
-)
-"""The cards at the right: id, title, hint."""
-SPEEDS = (
-    ("0", N_("full speed"), N_("As many steps as there can be, with ten pictures a second")),
-    ("10", N_("10 steps/s"), N_("Ten steps in a second")),
-    ("1", N_("1 step/s"), N_("One step in a second")),
-)
-"""Speeds of a run that plays: steps in a second, title, hint."""
-SPEED_PX = 96
-"""Width of their list."""
 KEYS = {
     Qt.Key.Key_Left: "step_back",
     Qt.Key.Key_Right: "step_forward",
@@ -166,15 +142,7 @@ class TrainingPanel(Panel):
         self._views.addLayout(run, CURVES_SHARE)
         middle = in_column(self.pictures, self.said, spacing=GRID)
         middle.addLayout(self._views, 1)
-        self.speed = says(
-            Combo(()),
-            id="training_speed",
-            name=N_("Speed"),
-            tip=N_("Steps in a second while it plays"),
-            options=SPEEDS,
-        )
-        self.speed.set_value(SPEEDS[0][0])
-        self.speed.setFixedWidth(SPEED_PX)
+        self.speed = SpeedList()
         self.speed.changed.connect(self._on_speed)
         foot = in_row(None, self.transport, self.speed, spacing=GRID)
         foot.addWidget(self.where, 1)
@@ -185,28 +153,11 @@ class TrainingPanel(Panel):
         row = in_row(self, side, spacing=2 * GRID)
         row.addWidget(self.pictures, 1)
         row.addWidget(self.empty, 1)
-        row.addWidget(self._build_beside())
+        self.beside = Beside()
+        self.beside.writes.chosen.connect(self.live.look)
+        self.beside.versus.chosen.connect(self._on_difference)
+        row.addWidget(self.beside)
         self.pictures.setMinimumWidth(MIDDLE_PX)
-
-    def _build_beside(self) -> QWidget:
-        """The column at the right: what the run writes, and run B; both if there is room, else one."""
-        self.writes, self.versus = WritesCard(), VersusCard()
-        self.writes.chosen.connect(self.live.look)
-        self.versus.chosen.connect(self._on_difference)
-        self._card = says(Segmented(()), id="training_card", name=N_("Beside the pictures"), options=CARDS)
-        self._card.set_value(WRITES)
-        self._card.changed.connect(self._on_card)
-        self._titles = {}
-        self.beside = QWidget()
-        self.beside.setFixedWidth(RIGHT_PX)
-        column = in_column(self.beside, self._card, spacing=GRID)
-        for (id_, title, hint), card in zip(CARDS, (self.writes, self.versus), strict=True):
-            self._titles[id_] = says(QLabel(), title, tip=hint)
-            set_tone("title", self._titles[id_])
-            column.addWidget(self._titles[id_])
-            column.addWidget(card)
-        column.addStretch(1)
-        return self.beside
 
     def serve(self, services: Services) -> None:
         super().serve(services)
@@ -261,21 +212,11 @@ class TrainingPanel(Panel):
             self.live.forget()
             return
         self._count = size_of(parameters_of(experiment))
-        self.versus.set_rows(differences_of(experiment, plan.settings))
-        other = self._other_of(plan, DIFFERENCE_BY_ID.get(difference))
-        if other is None and kept is not None and _has_the_texts(kept.plan, plan):
+        self.beside.versus.set_rows(differences_of(experiment, plan.settings))
+        other = other_of(plan, DIFFERENCE_BY_ID.get(difference))
+        if other is None and kept is not None and has_the_texts(kept.plan, plan):
             other = replace(kept, difference="")
         self.live.begin(plan, other, waits=self._count > MOST_AT_ONCE)
-
-    def _other_of(self, plan: Plan, row: Difference | None) -> Other | None:
-        """Run B with a difference; None without one, or where the model cannot have it."""
-        try:
-            made = None if row is None else row.model(plan.experiment)
-        except ValueError:
-            return None
-        if row is None or made is None:
-            return None
-        return Other(replace(plan, experiment=made, settings=row.settings(plan.settings)), row.id)
 
     def _plan(self, experiment: Experiment) -> Plan:
         """The chosen run of an experiment. Raises `InputError` for a task that does not fit it."""
@@ -390,11 +331,7 @@ class TrainingPanel(Panel):
         """Another run B: one with a difference, or none."""
         plan = self.live.plan
         if plan is not None:
-            self.live.compare(self._other_of(plan, row))
-
-    @Slot(str)
-    def _on_card(self, card: str) -> None:
-        self._fit()
+            self.live.compare(other_of(plan, row))
 
     @Slot(int)
     @Slot(float)
@@ -456,17 +393,12 @@ class TrainingPanel(Panel):
         self._fit()
 
     def _fit(self) -> None:
-        """Show both cards at the right, or in a low window the chosen one; in a narrow one the curves stand
-        below the maps.
-        """
-        is_high, is_wide = self.height() >= BOTH_PX, self.width() >= WIDE_PX
+        """In a narrow window the curves stand below the maps."""
+        self.beside.fit(self.height())
+        is_wide = self.width() >= WIDE_PX
         way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
         self._views.setDirection(way)
         self._views.setSpacing(2 * GRID if is_wide else GRID // 2)
-        self._card.setVisible(not is_high)
-        for (id_, _title, _hint), card in zip(CARDS, (self.writes, self.versus), strict=True):
-            self._titles[id_].setVisible(is_high)
-            card.setVisible(is_high or id_ == self._card.value())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
@@ -491,8 +423,8 @@ class TrainingPanel(Panel):
         reached = 0 if picture is None else picture.steps[-1]
         n_shown = max(n_steps, reached)
         self.curves.set_picture(picture, self._guessing(), n_shown, head, live.beside)
-        self.writes.set_picture(picture, self._tokens(), self._guessing())
-        self.versus.set_runs(live.plan, picture, live.other, live.beside)
+        self.beside.writes.set_picture(picture, self._tokens(), self._guessing())
+        self.beside.versus.set_runs(live.plan, picture, live.other, live.beside)
         with QSignalBlocker(self.track):
             self.track.setRange(0, axis_end(reached, n_shown))
             self.track.setSingleStep(self.choices.course().kept)
@@ -533,45 +465,12 @@ class TrainingPanel(Panel):
             due = _("Measuring the first state…") if plan is not None else ""
             self.said.setText(waits if self.live.is_waiting else due)
             self.where.set_line("")
-            self.note.setText(_("{count:,} numbers to learn.").format(count=self._count) if plan else "")
+            self.note.setText(noted(None, self._count, False) if plan is not None else "")
             return
-        measures = [one for one in picture.measures if one.step <= picture.step]
-        seen = sentence(
-            picture.experiment, measures, tuple(dict.fromkeys(site for site, _head in picture.heads))
-        )
-        if picture.reason is not None:
-            seen = _("The run has ended: {reason} Step {step} is shown.").format(
-                reason=picture.reason.text(), step=picture.step
-            )
         set_tone("error" if picture.reason is not None else "title", self.said)
-        self.said.setText(" ".join(filter(None, (seen, self._said_off(picture)))))
-        where = _("step {step} of {count}").format(step=picture.step, count=plan.settings.steps)
-        n, size = len(picture.steps), f"{picture.nbytes / MILLION:.1f}"
-        kept = ngettext("{n} state kept, {size} MB", "{n} states kept, {size} MB", n).format(n=n, size=size)
-        self.where.set_line(f"{where} · {kept}")
-        self.note.setText(self._noted(picture.step < picture.steps[-1]))
-
-    @staticmethod
-    def _said_off(picture: Picture) -> str:
-        """The heads that are off, and the loss now and when they were last on."""
-        if not picture.off:
-            return ""
-        names = enumerated(head_title(picture.experiment, *place) for place in picture.off)
-        before = [one for one in picture.measures if one.step <= picture.step]
-        now = picture.switched or before[-1]
-        on = next((one for one in reversed(before) if not one.off), None)
-        if on is None:
-            return _("Off: {heads}.").format(heads=names)
-        said = _("Off: {heads}; the loss is {now}, with all heads it was {before} at step {step}.")
-        return said.format(heads=names, now=number(now.loss), before=number(on.loss), step=on.step)
-
-    def _noted(self, is_behind: bool) -> str:
-        lines = [_("{count:,} numbers to learn.").format(count=self._count)]
-        if self._has_restarted:
-            lines.append(_("The document or the task has changed: the run starts anew."))
-        elif is_behind:
-            lines.append(_("Playing goes on from this step: the later ones are dropped."))
-        return "\n".join(lines)
+        self.said.setText(said_of(picture))
+        self.where.set_line(place_of_run(picture, plan.settings.steps))
+        self.note.setText(noted(picture, self._count, self._has_restarted))
 
     def _show_problem(self, said: str) -> None:
         """Why the document has no run, and the ways to one that has."""
@@ -593,12 +492,3 @@ class TrainingPanel(Panel):
         except InputError:
             return False
         return True
-
-
-def _has_the_texts(one: Plan, other: Plan) -> bool:
-    """True for two runs of the same task with the same sizes and words."""
-    words = [
-        None if plan.experiment.vocabulary is None else plan.experiment.vocabulary.tokens
-        for plan in (one, other)
-    ]
-    return one.sampler == other.sampler and words[0] == words[1]

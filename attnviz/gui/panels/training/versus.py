@@ -106,7 +106,7 @@ class VersusCard(QWidget):
         self.said.set_body("".join(map(line, map(escape, self._sentences(first, second)))))
 
     def _sentences(self, first: Sequence[Measures], second: Sequence[Measures]) -> list[str]:
-        """What differs, by which step the runs part, and why B has ended or waits."""
+        """The difference, the step by which the runs part, and why B has ended or waits."""
         said = [self._differ] if self._differ else []
         said.append(compared(first, second))
         beside, picture = self._beside, self._picture
@@ -147,7 +147,7 @@ class VersusCard(QWidget):
         return self._plan, None if self._other is None else self._other.plan
 
     def _difference(self) -> str:
-        """What run B has or lacks, in words; empty without it."""
+        """The difference of run B in words; empty without it."""
         return "" if self._plan is None or self._other is None else _difference(self._plan, self._other)
 
     @Slot(str)
@@ -177,7 +177,7 @@ def _said(value: object) -> str:
 
 
 def _difference(plan: Plan, other: Other) -> str:
-    """What run B has or lacks, in words."""
+    """The difference of run B in words."""
     row = DIFFERENCE_BY_ID.get(other.difference)
     if row is not None:
         return _("B is A {difference}.").format(difference=_(row.title))

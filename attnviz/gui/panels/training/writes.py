@@ -1,4 +1,4 @@
-"""What a run writes: the words of its kept states, and the loss of each word of a held-out text."""
+"""Words that a run writes at its kept states, and the loss of each word of a held-out text."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class LossLine(Control):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._words: tuple[str, ...] = ()
         self.losses: tuple[float, ...] = ()
+        self._placed: list[Place] = []
+        self._placed_of: tuple[tuple[str, ...], int] = ((), 0)
         self._highest = 1.0
 
     def set_losses(self, words: Sequence[str], losses: Sequence[float], highest: float) -> None:
@@ -60,7 +62,13 @@ class LossLine(Control):
         self.update()
 
     def places(self) -> list[Place]:
-        """The places of the words in the lines that there are."""
+        """The places of the words in the first lines; measured once, because the bars change more often."""
+        wanted = self._words, self.width()
+        if wanted != self._placed_of:
+            self._placed, self._placed_of = self._made_places(), wanted
+        return self._placed
+
+    def _made_places(self) -> list[Place]:
         metrics = QFontMetricsF(ui_font(TEXT_PX - 2))
         found, left, row = list[Place](), 0.0, 0
         for index, word in enumerate(self._words):
