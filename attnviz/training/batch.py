@@ -18,7 +18,7 @@ from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.errors import NOTHING, FieldError, must_be, size
 from attnviz.model.binding import bind
-from attnviz.model.sites.sites import sites
+from attnviz.model.sites.sites import at, put, sites
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
@@ -93,6 +93,10 @@ class Batch:
             made = {name: one.numbers() for name, one in self._parameters.items()}
             return {name: asarray(self.engine.asarray(one), copy=True) for name, one in made.items()}
 
+    def owners(self) -> dict[str, str]:
+        """The site of each parameter, by name; empty for the vectors of the vocabulary."""
+        return {name: one.site for name, one in self._parameters.items()}
+
     def put(self, experiment: Experiment, parameters: Parameters) -> Experiment:
         """An experiment of the same mechanism with the numbers of `parameters`.
 
@@ -104,9 +108,17 @@ class Batch:
             assert experiment.vocabulary is not None
             known = replace(experiment.vocabulary, embedding=Matrix(numbers[EMBEDDING]))
             experiment = replace(experiment, vocabulary=known)
+        by_site = dict[str, Site]()
         for one in standing:
-            if one.name in numbers:
+            if one.name not in numbers:
+                continue
+            if one.weight is None:
                 experiment = one.put(experiment, numbers[one.name])
+            else:  # all weights of a site at once: an experiment is checked as often as it is made
+                site = by_site[one.site] if one.site in by_site else at(experiment, one.site)
+                by_site[one.site] = one.weight.put(site, numbers[one.name])
+        for site in by_site.values():
+            experiment = put(experiment, site)
         return experiment
 
     def loss_and_gradients(

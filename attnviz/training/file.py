@@ -25,13 +25,25 @@ from attnviz.model.errors.conversion import field_error
 from attnviz.model.io.files import TENSORS_SUFFIX, named, save
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.tensors import Attached, AttachedFile, Progress, no_progress, read_attached
+from attnviz.model.sites.sites import at, site_names
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.columns import MOST_RECORDS, Columns, columns_of, records_of
 from attnviz.training.optimiser import OPTIMISER_BY_ID, Settings
 from attnviz.training.parameters import Parameter, parameters_of, size_of
-from attnviz.training.run import KEPT_BYTES, Course, Kept, Measures, Moment, Record, Run, Training
-from attnviz.training.tasks import TASK_BY_ID, Sampler, size_names, task_of
+from attnviz.training.run import (
+    KEPT_BYTES,
+    Course,
+    HeadPlace,
+    Heads,
+    Kept,
+    Measures,
+    Moment,
+    Record,
+    Run,
+    Training,
+)
+from attnviz.training.tasks import TASK_BY_ID, Sampler, task_of
 from attnviz.training.trainable import with_length
 from attnviz.training.words import MOST_BYTES, ids_of_words, task_for
 
@@ -63,6 +75,8 @@ class _Said(Struct, frozen=True, forbid_unknown_fields=True):
     states: tuple[int, ...]
     moments: Any
     measures: Any
+    off: dict[str, tuple[HeadPlace, ...]] = {}
+    """The heads that are off, of the states that have any, by step."""
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -78,17 +92,19 @@ def attached(record: Record) -> Attached:
     for name, kind in _RECORDS.items():
         columns[name] = columns_of(getattr(record, name), kind)
         arrays |= {f"{name}/{field}": row for field, row in columns[name].rows.items()}
-    for step, state in {**record.states, record.step: record.present}.items():
+    states = {**record.states, record.step: record.present}
+    for step, state in states.items():
         arrays |= {f"{step}/{name}": numbers for name, numbers in _of_state(state).items()}
     said = _Said(
         1,
-        _Task(task.id, {name: getattr(record.sampler, name) for name in size_names(record.sampler)}),
+        _Task(task.id, {one.name: getattr(record.sampler, one.name) for one in task.sizes}),
         dataclasses.asdict(record.course),
         dataclasses.asdict(record.settings),
         record.step,
         record.spacing,
         tuple(sorted(record.states)),
         *(columns[name].said for name in _RECORDS),
+        {str(step): state.off for step, state in states.items() if state.off},
     )
     return Attached(json.dumps(msgspec.to_builtins(said)), arrays)
 
@@ -153,8 +169,10 @@ def record_of(found: AttachedFile, experiment: Experiment) -> Record:
         for name, kind in _RECORDS.items()
     )
     _check_curves(said.step, moments, measures)
-    states = {step: reader.state(step) for step in said.states}
-    present = states[said.step] if said.step in states else reader.state(said.step)
+    off = _off(said, experiment)
+    states = {step: reader.state(step, off.get(step, ())) for step in {*said.states, said.step}}
+    present = states[said.step]
+    states = {step: states[step] for step in said.states}
     reader.check_all_read({*said.states, said.step})
     return Record(sampler, course, settings, said.step, said.spacing, moments, measures, states, present)
 
@@ -216,7 +234,7 @@ def _sampler(data: Any, found: AttachedFile, experiment: Experiment) -> Sampler:
     task: _Task = _converted(data, _Task, f"{RUN}.task")
     if task.id not in TASK_BY_ID:
         raise FieldError(f"{RUN}.task.id", task.id, among(TASK_BY_ID))
-    names = [(name, int) for name in size_names(TASK_BY_ID[task.id].make)]
+    names = [(one.name, int) for one in TASK_BY_ID[task.id].sizes]
     struct = msgspec.defstruct("Sizes", names, forbid_unknown_fields=True)
     sizes = msgspec.structs.asdict(_converted(task.sizes, struct, f"{RUN}.task.sizes"))
     text = b""
@@ -253,11 +271,11 @@ class _States:
         self.nbytes = (1 + n_moments) * count * np.dtype(np.float32).itemsize
         """Bytes of one state, at least."""
 
-    def state(self, step: int) -> Kept:
-        """The state of a step. Raises `FieldError` for other shapes, and for what is no number."""
+    def state(self, step: int, off: Heads) -> Kept:
+        """The state of a step, with these heads off. Raises `FieldError` for other shapes, and for what is no number."""
         numbers = {name: self._numbers(step, name) for name in self._expected}
         moments = tuple(numbers.pop(name) for name in self._expected if name not in self._parameters)
-        return Kept(numbers, tuple(one[0] for one in moments))
+        return Kept(numbers, tuple(one[0] for one in moments), off)
 
     def _numbers(self, step: int, name: str) -> NDArray[Any]:
         whole, path = f"{step}/{name}", f"{RUN}.states.{step}.{name}"
@@ -294,6 +312,24 @@ class _States:
                 raise FieldError(f"{RUN}.{name}", shape, Message("must belong to a kept state"))
 
 
+def _off(said: _Said, experiment: Experiment) -> dict[int, Heads]:
+    """The heads that are off, by step. Raises `FieldError` for another step, site or head."""
+    steps = {str(step): step for step in (*said.states, said.step)}
+    found: dict[int, Heads] = {}
+    for name, heads in said.off.items():
+        path = f"{RUN}.off.{name}"
+        if name not in steps:
+            raise FieldError(path, list(heads), Message("must belong to a kept state"))
+        for site, head in heads:
+            if site not in site_names(experiment):
+                raise FieldError(path, site, among(site_names(experiment)))
+            n_heads = at(experiment, site).heads.n_heads
+            if not 0 <= head < n_heads:
+                raise FieldError(path, head, whole_number(0, n_heads - 1))
+        found[steps[name]] = heads
+    return found
+
+
 def _check_steps(said: _Said, nbytes: int) -> None:
     """Refuse steps that cannot be, and more states than a run keeps."""
     for name, least in (("step", 0), ("spacing", 1)):
@@ -317,6 +353,6 @@ def _check_curves(step: int, moments: tuple[Moment, ...], measures: tuple[Measur
         every = must_be("one for each of the {n:,} steps, in order", n=step)
         raise FieldError(f"{RUN}.moments", Message("{n:,} of them", n=len(moments)), every)
     steps = [one.step for one in measures]
-    if steps != sorted(set(steps)) or not all(0 <= one <= step for one in steps):
+    if steps != sorted(steps) or not all(0 <= one <= step for one in steps):
         order = must_be("of ascending steps from 0 to {step}", step=step)
         raise FieldError(f"{RUN}.measures", steps[-10:], order)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from attnviz.core.dims import Array
 from attnviz.engines.engine import Engine
 from attnviz.errors import (
@@ -167,22 +169,27 @@ OPTIMISER_BY_ID = {row.id: row for row in OPTIMISERS}
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken: its rate, and the norm of the gradients before they were clipped."""
+    """A step that was taken: its rate, and the norm of the gradients before they were clipped.
+
+    `norms` are those by each parameter, in their order.
+    """
 
     rate: float
     norm: float
+    norms: tuple[float, ...]
 
 
 class Optimiser:
     """The steps of a training, one after the other, and what they remember.
 
     `moments` are (number,) of all parameters in their order, `count` the steps so far: with both, another one
-    goes on where this one stopped.
+    goes on where this one stopped. `frozen` has masks of numbers that no step moves, by parameter.
     """
 
     def __init__(self, engine: Engine, settings: Settings, parameters: Mapping[str, Array]) -> None:
         self.engine, self.settings, self.count = engine, settings, 0
         self.names = tuple(parameters)
+        self.frozen: dict[str, Array] = {}
         n = sum(math.prod(numbers.shape) for numbers in parameters.values())
         with engine.active():
             n_moments = OPTIMISER_BY_ID[settings.optimiser].n_moments
@@ -196,8 +203,10 @@ class Optimiser:
         settings, xp = self.settings, self.engine.xp
         kind, rate = OPTIMISER_BY_ID[settings.optimiser], settings.rate_at(self.count)
         with self.engine.active():
-            g = xp.concat([self._flat(parameters, gradients, name) for name in self.names])
-            norm = math.sqrt(float(xp.vecdot(g, g)))
+            parts = [self._flat(parameters, gradients, name) for name in self.names]
+            squares = self.engine.to_numpy(xp.stack([xp.vecdot(part, part) for part in parts]))
+            norms, norm = np.sqrt(squares), math.sqrt(float(squares.sum(dtype=np.float64)))
+            g = xp.concat(parts)
             if not math.isfinite(norm):
                 self._refuse(norm)
             if settings.clip is not None and norm + _TINY > settings.clip:
@@ -206,11 +215,25 @@ class Optimiser:
                 numbers = xp.concat([parameters[name].reshape(-1) for name in self.names])
                 g += settings.decay * xp.where(xp.isfinite(numbers), numbers, 0.0)  # −∞ of a mask stays
             self.count += 1
+            held = self._held(parameters)
             change = kind.change(xp, g, self.moments, self.count, settings)
             change *= rate
             kept = 1.0 if kind.decays_gradient else 1 - rate * settings.decay
             self._subtract(parameters, gradients, change, kept)
-        return Taken(rate, norm)
+            for array, mask, numbers in held:
+                array[mask] = numbers
+        return Taken(rate, norm, tuple(norms.tolist()))
+
+    def _held(self, parameters: Mapping[str, Array]) -> list[tuple[Array, Array, Array]]:
+        """The arrays with frozen numbers: their places, and a copy of these numbers."""
+        if not self.frozen:
+            return []
+        xp = self.engine.xp
+        places = [(parameters[name], mask) for name, mask in self.frozen.items()]
+        free = {name: xp.zeros(parameters[name].shape, dtype=xp.bool) for name in self.names}
+        flat = xp.concat([self.frozen.get(name, free[name]).reshape(-1) for name in self.names])
+        places += [(moment, flat) for moment in self.moments]
+        return [(array, mask, array[mask]) for array, mask in places]
 
     def _flat(self, parameters: Mapping[str, Array], gradients: Mapping[str, Array], name: str) -> Array:
         found = gradients.get(name)

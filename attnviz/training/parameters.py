@@ -42,7 +42,7 @@ class Parameter:
     `numbers()` are (rows, columns) in float64, of the `shape`; so are the `slopes(gradient)` of one that
     `is_read`. `put(experiment, numbers)` returns the experiment with others.
     `uses` are the gradients whose sum that is, by name, each with whether it is transposed; those by vectors
-    that are rows of an embedding, `looked_up`, come on top.
+    that are rows of an embedding, `looked_up`, come on top. `weight` is that of the site; None of vectors.
     """
 
     name: str
@@ -54,6 +54,7 @@ class Parameter:
     slopes: Callable[[Gradient], Array]
     put: Callable[[Experiment, Array], Experiment]
     looked_up: tuple[str, ...] = ()
+    weight: Weight | None = None
 
     def is_read(self, gradient: Gradient) -> bool:
         """True if the target depends on the parameter; nothing is computed for it."""
@@ -183,7 +184,7 @@ def _weight(name: str, site: Site, weight: Weight, followers: list[Weight]) -> P
         return weight.array(site).astype(np.float64)
 
     own = f"{name}.{weight.path}"
-    return Parameter(own, weight.symbol, name, uses, shape, numbers, gradient_of, put_weight)
+    return Parameter(own, weight.symbol, name, uses, shape, numbers, gradient_of, put_weight, weight=weight)
 
 
 def _summands(gradient: Gradient, uses: tuple[Use, ...]) -> list[Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +17,9 @@ from attnviz.core.head_scores import HEAD_SCORE_BY_ID, Head, Repeats
 from attnviz.core.progress import Check, never_cancelled
 from attnviz.core.text import number
 from attnviz.engines.engine import Engine
-from attnviz.errors import FieldError, InputError, Message, must_be, whole_number
+from attnviz.errors import FieldError, InputError, Message, must_be, of_length, whole_number
 from attnviz.model.edit.edits import set_ids
+from attnviz.model.edit.intact import off_heads, switch_off
 from attnviz.model.io.tensors import Attached
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.batch import NOT_COUNTED, Batch, Outcome
@@ -29,7 +30,6 @@ from attnviz.training.trainable import with_length
 from attnviz.training.words import ids_of_words
 
 Ids = NDArray[np.int64]
-
 SCORES = ("previous", "induction", "entropy")
 """The scores of the heads that a run follows: rows of `HEAD_SCORES`."""
 HELD_OUT_TEXTS = 64
@@ -40,18 +40,28 @@ KEPT_BYTES = 64 * 2**20
 """Bytes of the states that a run keeps."""
 
 
+HeadPlace = tuple[str, int]
+"""A head: the site, and its number there."""
+Heads = tuple[HeadPlace, ...]
+"""Heads in data-flow order."""
+
+
 class Moment(NamedTuple):
-    """One step: the loss on its texts, before the step, the norm of the gradient, and the rate."""
+    """One step: the loss on its texts, before the step, the norm of the gradient, and the rate.
+
+    `norms` are those by the parameters of each of `Curves.parts`.
+    """
 
     step: int
     loss: float
     norm: float
     rate: float
+    norms: tuple[float, ...] = ()
 
 
 class Measures(NamedTuple):
     """The measures of a state: the loss of held-out texts, the share of right answers in them and in those of
-    the last step, and the scores of the heads by (score, site, head).
+    the last step, the scores of the heads by (score, site, head), and the heads that are off.
     """
 
     step: int
@@ -59,17 +69,15 @@ class Measures(NamedTuple):
     accuracy: float
     trained_accuracy: float
     scores: dict[tuple[str, str, int], float]
-
-
-HeadPlace = tuple[str, int]
-"""A head: the site, and its number there."""
+    off: Heads = ()
 
 
 class Kept(NamedTuple):
-    """A state that a run keeps: the parameters by name, and what the optimiser remembers."""
+    """A state that a run keeps: the parameters by name, what the optimiser remembers, and the heads off."""
 
     numbers: dict[str, NDArray[np.floating]]
     moments: tuple[NDArray[np.floating], ...]
+    off: Heads = ()
 
     @property
     def nbytes(self) -> int:
@@ -79,14 +87,24 @@ class Kept(NamedTuple):
 
 @dataclass(eq=False)
 class Curves:
-    """The measures of a run, in the order of its steps."""
+    """The measures of a run, in the order of its steps.
+
+    A state whose heads were switched is measured before and after. `parts` are the sites whose parameters
+    have a norm in each moment; the empty one has the vectors of the vocabulary.
+    """
 
     moments: list[Moment] = field(default_factory=list)
     measures: list[Measures] = field(default_factory=list)
+    parts: tuple[str, ...] = ()
 
     def first_above(self, accuracy: float) -> int | None:
-        """The first measured step whose held-out accuracy is above a share."""
-        return next((one.step for one in self.measures if one.accuracy > accuracy), None)
+        """See the function."""
+        return first_above(self.measures, accuracy)
+
+
+def first_above(measures: Sequence[Measures], accuracy: float) -> int | None:
+    """The first measured step whose held-out accuracy is above a share."""
+    return next((one.step for one in measures if one.accuracy > accuracy), None)
 
 
 @dataclass(frozen=True)
@@ -163,13 +181,19 @@ class Training:
         self._words = ids_of_words(experiment, sampler.n_words)
         self.experiment = experiment
         self._batch = Batch(engine, experiment, sampler.n_tokens)
+        self._batches = {off_heads(experiment): self._batch}
+        """The mechanism with each choice of heads that are off."""
         self.parameters = self._batch.parameters()
         self._optimiser = Optimiser(engine, settings, self.parameters)
         self.step = 0
-        self.curves = Curves()
+        owners = self._batch.owners()
+        self.curves = Curves(parts=tuple(dict.fromkeys(owners.values())))
+        self._part_of = np.array([self.curves.parts.index(owners[name]) for name in self.parameters])
         self.states: dict[int, Kept] = {}
         self._kept = course.kept
-        self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
+        self.held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
+        if self.off:
+            self._optimiser.frozen = self._numbers_of(self.off)
         self._last: tuple[Texts, Outcome] | None = None
         self._record: Record | None = None
         """The record of the present state, once made."""
@@ -193,7 +217,8 @@ class Training:
             self._refuse(outcome.loss)
         taken = self._optimiser.step(self.parameters, outcome.gradients)
         self._last = texts, outcome
-        moment = Moment(self.step, outcome.loss, taken.norm, taken.rate)
+        squares = np.bincount(self._part_of, np.square(taken.norms), len(self.curves.parts))
+        moment = Moment(self.step, outcome.loss, taken.norm, taken.rate, tuple(np.sqrt(squares).tolist()))
         self.curves.moments.append(moment)
         self.step += 1
         if self.step % self._kept == 0:
@@ -201,26 +226,37 @@ class Training:
         return moment
 
     def _refuse(self, loss: float) -> None:
-        moments = self.curves.moments
-        length = moments[-1].rate * moments[-1].norm if moments else float("nan")
+        clip = self._optimiser.settings.clip
+        lengths = [(min(one.norm, clip or one.norm) * one.rate, one.step) for one in self.curves.moments]
+        if not lengths:
+            raise Diverged(
+                Message("The loss must be a number; it is {loss} before the first step", loss=number(loss))
+            )
+        length, longest = max(lengths)
         message = Message(
-            "The loss must be a number; it is {loss} at step {step}, after a step of {length}, the learning "
-            "rate times the norm of the gradient",
+            "The loss must be a number; it is {loss} at step {step}. The longest step before was {length}, "
+            "the learning rate times the norm of the gradient at step {longest}",
             loss=number(loss),
             step=self.step,
             length=number(length),
+            longest=longest,
         )
         raise Diverged(message)
 
     def measure(self) -> Measures:
         """Measure the present state, and add it to the curves."""
-        held_out = self._batch.loss(self.parameters, *self._held_out)
-        trained = float("nan") if self._last is None else self._accuracy(self._last[0], self._last[1])
-        accuracy = self._accuracy(self._held_out, held_out)
-        found = Measures(self.step, held_out.loss, accuracy, trained, self.scores())
+        found = self.measured(self.step, self.scores(), self.off)
         self.curves.measures.append(found)
         self._record = None
         return found
+
+    def measured(self, step: int, scores: dict[tuple[str, str, int], float], off: Heads) -> Measures:
+        """The measures of the present step, or a kept one, with these scores and heads off."""
+        held_out = self.outcome(self.held_out, step, off)
+        trained, last = float("nan"), self._last
+        if last is not None and step == self.step:
+            trained = self._accuracy(*last)
+        return Measures(step, held_out.loss, self._accuracy(self.held_out, held_out), trained, scores, off)
 
     def scores(self) -> dict[tuple[str, str, int], float]:
         """The scores of every head on the first held-out text."""
@@ -236,7 +272,7 @@ class Training:
     def heads(self, experiment: Experiment) -> dict[HeadPlace, Head]:
         """Every head of `present` or of a kept state, on the first held-out text."""
         trace = execute(experiment, self._engine.name, self._engine.device)
-        repeats = Repeats(self._held_out.ids[0])
+        repeats = Repeats(self.held_out.ids[0])
         found: dict[HeadPlace, Head] = {}
         for name in trace.sites:
             site = trace.site(name)
@@ -247,11 +283,67 @@ class Training:
 
     def present(self) -> Experiment:
         """The experiment with the present parameters, and the first held-out text as its tokens."""
-        return self._with(self.parameters)
+        return self._with(self.parameters, self.off)
 
-    def at(self, step: int) -> Experiment:
-        """The experiment at a kept step. Raises `FieldError` for another one."""
-        return self._with(self._kept_state(step).numbers)
+    def at(self, step: int, off: Heads | None = None) -> Experiment:
+        """The experiment at a kept step, with the heads off that were, or others. Raises `FieldError` for
+        another step.
+        """
+        kept = self._kept_state(step)
+        return self._with(kept.numbers, kept.off if off is None else off)
+
+    @property
+    def off(self) -> Heads:
+        """The heads that are off, in data-flow order."""
+        return off_heads(self.experiment)
+
+    def off_at(self, step: int) -> Heads:
+        """The heads that are off at the present step, or were at a kept one."""
+        return self.off if step == self.step else self._kept_state(step).off
+
+    def switch(self, off: Heads) -> None:
+        """From the next step on, these heads add nothing and learn nothing, and all others do.
+
+        What they do to the loss is measured at once.
+        """
+        if off != self.off:
+            self._set_off(off)
+            self._pictured = None
+            self.measure()
+
+    def _set_off(self, off: Heads) -> None:
+        self._batch = self._batch_with(off)
+        self.experiment = switch_off(self.experiment, off)
+        self._optimiser.frozen = self._numbers_of(off) if off else {}
+
+    def _batch_with(self, off: Heads) -> Batch:
+        if off not in self._batches:
+            given = switch_off(self.experiment, off)
+            self._batches[off] = Batch(self._engine, given, self._sampler.n_tokens)
+        return self._batches[off]
+
+    def _numbers_of(self, off: Heads) -> dict[str, Array]:
+        """Masks of the numbers by which the loss has a derivative only while these heads are on."""
+        with self._engine.active():
+            without, present = (
+                self._batch_with(heads).loss_and_gradients(self.parameters, *self.held_out).gradients
+                for heads in (off, ())
+            )
+            masks = {name: (without[name] == 0) & (g != 0) for name, g in present.items() if name in without}
+            return {name: mask for name, mask in masks.items() if bool(self._engine.xp.any(mask))}
+
+    def outcome(self, texts: Texts, step: int, off: Heads | None = None) -> Outcome:
+        """The loss and the logits of texts at the present step, or a kept one; see `at`."""
+        if step == self.step:
+            return self._batch_with(self.off if off is None else off).loss(self.parameters, *texts)
+        kept, engine = self._kept_state(step), self._engine
+        with engine.active():
+            numbers = {name: engine.asarray(one) for name, one in kept.numbers.items()}
+        return self._batch_with(kept.off if off is None else off).loss(numbers, *texts)
+
+    def predictions(self, outcome: Outcome) -> Ids:
+        """The most probable next token of each position, (text, token)."""
+        return outcome.predictions(self._engine)
 
     def rewind(self, step: int) -> None:
         """Go back to a kept step: what was measured and kept after it is dropped, and the run goes on from
@@ -273,6 +365,7 @@ class Training:
                 engine.xp.asarray(engine.asarray(one), copy=True) for one in state.moments
             )
         self.step = self._optimiser.count = step
+        self._set_off(state.off)
         self._last = self._pictured = self._record = None
 
     def record(self) -> Record:
@@ -296,7 +389,12 @@ class Training:
 
     def restore(self, record: Record) -> None:
         """Go on from a record of a run of the same experiment, task, course and optimiser."""
-        self.curves = Curves(list(record.moments), list(record.measures))
+        parts = self.curves.parts
+        strange = next((one for one in record.moments if len(one.norms) != len(parts)), None)
+        if strange is not None:
+            each = must_be("one norm for each of {n} parts", n=len(parts))
+            raise FieldError(f"moments[{strange.step}].norms", of_length(len(strange.norms)), each)
+        self.curves = Curves(list(record.moments), list(record.measures), parts)
         self.states, self._kept = dict(record.states), record.spacing
         self._go_to(record.step, record.present)
         self._record = record
@@ -317,19 +415,21 @@ class Training:
             raise FieldError("step", step, must_be("a kept step, such as {last}", last=max(self.states)))
         return self.states[step]
 
-    def _with(self, parameters: dict[str, Array]) -> Experiment:
-        return set_ids(self._batch.put(self.experiment, parameters), self._held_out.ids[0].tolist())
+    def _with(self, parameters: dict[str, Array], off: Heads) -> Experiment:
+        given = switch_off(self.experiment, off)
+        return set_ids(self._batch.put(given, parameters), self.held_out.ids[0].tolist())
 
     def _accuracy(self, texts: Texts, outcome: Outcome) -> float:
         """The share of right answers."""
         is_asked = texts.targets >= 0
-        return float((outcome.predictions(self._engine) == texts.targets)[is_asked].mean())
+        return float((self.predictions(outcome) == texts.targets)[is_asked].mean())
 
     def _state(self) -> Kept:
         """A copy of the present numbers."""
         with self._engine.active():
             copied = {name: self._engine.to_numpy(one).copy() for name, one in self.parameters.items()}
-            return Kept(copied, tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments))
+            moments = tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments)
+        return Kept(copied, moments, self.off)
 
     def _keep(self) -> None:
         """Keep the present state; when the states need more than their bytes, every second one goes."""

@@ -9,10 +9,16 @@ from attnviz.i18n import _
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import layer_title
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.run import Measures
+from attnviz.training.run import Measures, first_above
 
 PREVIOUS, INDUCTION = 0.3, 0.6
 """Scores above which a head is said to attend to the word before, and to what followed last time."""
+
+
+GAP = 0.1
+"""A difference of the shares of right answers from which on two runs have parted."""
+SOLVED = 0.9
+"""The share of right answers whose first step is told of two runs."""
 
 
 class Birth(NamedTuple):
@@ -66,3 +72,42 @@ def sentence(experiment: Experiment, measures: Sequence[Measures], sites: Sequen
     second = layer_title(place_of(experiment, induction.site))
     second = second[:1].lower() + second[1:]
     return said.format(first=first, first_step=previous.step, second=second, second_step=induction.step)
+
+
+def parted(first: Sequence[Measures], second: Sequence[Measures]) -> tuple[Measures, Measures] | None:
+    """The first measures of two runs at the same step whose accuracies differ by more than `GAP`."""
+    known = {one.step: one for one in second}
+    pairs = ((one, known[one.step]) for one in first if one.step in known)
+    return next((pair for pair in pairs if abs(pair[0].accuracy - pair[1].accuracy) > GAP), None)
+
+
+def compared(first: Sequence[Measures], second: Sequence[Measures]) -> str:
+    """The step by which runs A and B part, and which of them first passes `SOLVED`, in words."""
+    reached = min((measures[-1].step for measures in (first, second) if measures), default=0)
+    if not reached:
+        return _("A and B begin with the same texts: press Space.")
+    apart = parted(first, second)
+    if apart is None:
+        said = _("A and B are alike up to step {step}.").format(step=reached)
+    else:
+        said = _("A and B part by step {step}: {a:.0%} and {b:.0%} right.").format(
+            step=apart[0].step, a=apart[0].accuracy, b=apart[1].accuracy
+        )
+    return f"{said} {_passed(first_above(first, SOLVED), first_above(second, SOLVED), reached)}"
+
+
+def _passed(a: int | None, b: int | None, reached: int) -> str:
+    """The run that first passes `SOLVED`, in words."""
+    if a is None and b is None:
+        return _("Neither passes {share} in {n} steps.").format(share=SOLVED, n=reached)
+    if a is not None and b is not None:
+        if a == b:
+            return _("Both pass {share} by step {a}.").format(share=SOLVED, a=a)
+        names = ("A", a, "B", b) if a < b else ("B", b, "A", a)
+        said = _("{first} passes {share} first, by step {step}; {second} by step {later}.")
+        return said.format(
+            share=SOLVED, **dict(zip(("first", "step", "second", "later"), names, strict=True))
+        )
+    name, step, other = ("A", a, "B") if a is not None else ("B", b, "A")
+    said = _("{first} passes {share} first, by step {step}; {second} has not in {n} steps.")
+    return said.format(first=name, share=SOLVED, step=step, second=other, n=reached)

@@ -7,9 +7,9 @@ Training and held-out texts never share a list, a pair or a line.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,30 @@ MOST_TOKENS = 16_384
 """Tokens of a text, at most."""
 MOST_TRIES = 200
 """Draws until a text of the wanted side is found: one of eight is missed so often once in 10¹¹ texts."""
+
+
+MOST_SIZE = 4096
+"""Tokens, words and pairs at most."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size of a task: its title, a message, its usual value and its range."""
+
+    name: str
+    title: str
+    value: int
+    least: int
+    most: int
+
+
+def _size(value: int, title: str, least: int, most: int = MOST_SIZE) -> int:
+    """A field of a task with its title and its range."""
+    made: int = field(default=value, metadata={"title": title, "least": least, "most": most})
+    return made
+
+
+TOKENS, WORDS = N_("Tokens"), N_("Words")
 
 
 class Texts(NamedTuple):
@@ -62,10 +86,10 @@ class Copy:
     predecessor was said before: at w₁ for the second time the list is known.
     """
 
-    n_tokens: int = 32
-    n_words: int = 16
-    shortest: int = 5
-    longest: int = 16
+    n_tokens: int = _size(32, TOKENS, 4)
+    n_words: int = _size(16, WORDS, 2)
+    shortest: int = _size(5, N_("Shortest list"), 2)
+    longest: int = _size(16, N_("Longest list"), 2)
 
     def __post_init__(self) -> None:
         _check("words", self.n_words, 2)
@@ -94,8 +118,8 @@ class Lookup:
     The first half of the words are keys, the others values.
     """
 
-    pairs: int = 6
-    n_words: int = 32
+    pairs: int = _size(6, N_("Pairs"), 2)
+    n_words: int = _size(32, WORDS, 4)
 
     def __post_init__(self) -> None:
         _check("words", self.n_words, 4)
@@ -134,8 +158,8 @@ class Addition:
     Of all unordered pairs, half are trained, in both orders; the others are held out. `seed` draws them.
     """
 
-    modulus: int = 59
-    seed: int = 0
+    modulus: int = _size(59, N_("Modulus"), 2, 997)
+    seed: int = _size(0, N_("Seed of the pairs"), 0, 2**31 - 1)
 
     def __post_init__(self) -> None:
         _check("modulus", self.modulus, 2, 997)
@@ -175,7 +199,7 @@ class Lines:
     lines: tuple[tuple[int, ...], ...]
     n_words: int
     text: str
-    n_tokens: int = 32
+    n_tokens: int = _size(32, TOKENS, 2)
 
     def __post_init__(self) -> None:
         _check("tokens", self.n_tokens, 2, MOST_TOKENS)
@@ -238,6 +262,12 @@ class Task:
     make: Callable[..., Sampler]
     solved: float
 
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes that can be chosen."""
+        found: list[Any] = [one for one in fields(cast(Any, self.make)) if one.metadata]
+        return tuple(Size(one.name, value=one.default, **one.metadata) for one in found)
+
 
 TASKS: tuple[Task, ...] = (
     Task(
@@ -270,17 +300,11 @@ def made_task(id_: str, *given: Any, **sizes: int) -> Sampler:
     takes_text = [task for task, row in TASK_BY_ID.items() if (row.make is Lines) == bool(given)]
     if id_ not in takes_text:
         raise FieldError("task", id_, among(takes_text))
-    make: Any = TASK_BY_ID[id_].make
-    names = size_names(make)
+    names = [one.name for one in TASK_BY_ID[id_].sizes]
     strange = next((name for name in sizes if name not in names), None)
     if strange is not None:
         raise FieldError("sizes", strange, among(names))
     return TASK_BY_ID[id_].make(*given, **sizes)
-
-
-def size_names(task: Any) -> list[str]:
-    """The sizes of a sampler, or of the class of one."""
-    return [one.name for one in fields(task) if one.default is not MISSING]
 
 
 def task_of(sampler: Sampler) -> Task:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from attnviz.compute.execute import execute_job
 from attnviz.core.head_scores import Head
@@ -14,8 +16,9 @@ from attnviz.errors import InputError, Message
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.file import begun
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, HeadPlace, Measures, Moment, Record, Training, scores_of
-from attnviz.training.tasks import Sampler
+from attnviz.training.run import Course, HeadPlace, Heads, Kept, Measures, Moment, Record, Training, scores_of
+from attnviz.training.tasks import Sampler, Texts
+from attnviz.training.written import ROWS, Prompt, Written, rows, written
 
 TURN_S = 0.05
 """Seconds of a turn with its picture: with a measure and what is painted, ten pictures a second follow."""
@@ -29,6 +32,9 @@ class Picture:
 
     `heads` are those of `experiment`, which has the weights of the step, on the first held-out text; `scores`
     are theirs. `steps` are the kept steps and the last one. `reason` says why the run ended, None otherwise.
+    `parts` have the norms of the moments, `off` are the heads that are off in the experiment. `losses` are
+    −log p of the `targets` of its text, 0 where the task does not ask. `written` are words that kept states
+    write. `switched` has the measures of a kept step with other heads off than it had.
     """
 
     step: int
@@ -40,7 +46,23 @@ class Picture:
     steps: tuple[int, ...]
     nbytes: int
     record: Record
+    parts: tuple[str, ...]
+    off: Heads
+    losses: tuple[float, ...]
+    targets: tuple[int, ...]
+    prompt: Prompt
+    written: tuple[Written, ...]
+    switched: Measures | None = None
     reason: Message | None = None
+
+
+class Beside(NamedTuple):
+    """The curves of a run beside another one, up to its step, and why it has ended, None otherwise."""
+
+    step: int
+    moments: tuple[Moment, ...]
+    measures: tuple[Measures, ...]
+    reason: Message | None
 
 
 class Watched:
@@ -52,63 +74,125 @@ class Watched:
         """Seconds of the last picture."""
         self._lost: tuple[Moment, ...] = ()
         """The steps before the run diverged, behind its last kept state."""
+        self._prompt = Prompt.of(training.held_out)
+        self._written: dict[int, tuple[Kept, Written]] = {}
+        """The words of kept states."""
+        self._reason: Message | None = None
+        """Why the run has ended beside another one."""
 
     def turn(
         self,
         *,
         start: int | None = None,
         most: int | None = None,
+        off: Heads | None = None,
+        share: float = 1.0,
         check: Check = never_cancelled,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Picture:
-        """Take steps for a turn, or `most` steps, from the kept step `start` on, and picture the last one.
+        """Take steps for a `share` of a turn, or `most` steps, from the kept step `start` on, and picture the
+        last one.
 
-        A run that diverges returns to its last kept state, and the picture has the reason.
+        The heads `off` are switched off before, and all others on; None leaves them as they are. A run that
+        diverges returns to its last kept state, and the picture has the reason.
         """
-        training, course, reason = self.training, self.training.course, None
+        training = self.training
         if start is not None and start != training.step:
             training.rewind(start)
+        if off is not None:
+            training.switch(off)
         self._lost = ()
-        until = time.monotonic() + max(TURN_S - self._picture_s, self._picture_s * (1 / MOST_SHARE - 1))
-        last = self.settings.steps if most is None else min(training.step + most, self.settings.steps)
+        seconds = share * max(TURN_S - self._picture_s, self._picture_s * (1 / MOST_SHARE - 1))
+        last = self.settings.steps if most is None else training.step + most
         try:
-            while training.step < last and not is_stopped():
-                check()
-                training.advance()
-                if training.step % course.measured == 0 or training.step == self.settings.steps:
-                    training.measure()
-                if most is None and time.monotonic() >= until:
-                    break
-            return self.look(training.step)
+            self._advance(last, seconds if most is None else math.inf, check, is_stopped)
+            return self.look(training.step, is_quick=True)
         except InputError as error:
             reason = error.message
         kept, moments = max(training.states), tuple(training.curves.moments)
         training.rewind(kept)
         self._lost = moments[len(training.curves.moments) :]
-        return self.look(kept, reason)
+        return replace(self.look(kept), reason=reason)
 
-    def look(self, step: int, reason: Message | None = None) -> Picture:
-        """The picture of the last step, or of a kept one; nothing changes."""
+    def _advance(self, last: int, seconds: float, check: Check, is_stopped: Callable[[], bool]) -> None:
+        """Take steps up to one of the run, and measure every few, for some seconds."""
+        training, last = self.training, min(last, self.settings.steps)
+        until = time.monotonic() + seconds
+        while training.step < last and not is_stopped():
+            check()
+            training.advance()
+            if training.step % training.course.measured == 0 or training.step == self.settings.steps:
+                training.measure()
+            if time.monotonic() >= until:
+                break
+
+    def follow(
+        self,
+        step: int,
+        check: Check = never_cancelled,
+        is_stopped: Callable[[], bool] = lambda: False,
+        seconds: float = TURN_S,
+    ) -> Beside:
+        """Beside another run: take steps up to that of the other one, for some seconds, without a picture."""
+        try:
+            if self._reason is None:
+                self._advance(step, seconds, check, is_stopped)
+        except InputError as error:
+            self._reason = error.message
+        training = self.training
+        curves = training.curves
+        return Beside(training.step, tuple(curves.moments), tuple(curves.measures), self._reason)
+
+    def look(self, step: int, off: Heads | None = None, *, is_quick: bool = False) -> Picture:
+        """The picture of the last step, or of a kept one.
+
+        Other heads `off` hold for the last step from now on, for a kept one in the picture alone. A quick
+        picture has the words of one more state at most.
+        """
+        if off is not None and step == self.training.step:
+            self.training.switch(off)
         begun, training = time.monotonic(), self.training
+        own = training.off_at(step)
+        off = own if off is None else off
         if step == training.step:
             experiment, heads = training.pictured()
         else:
-            experiment = training.at(step)
+            experiment = training.at(step, off)
             heads = training.heads(experiment)
+        text = Texts(*(one[:1] for one in training.held_out))
+        scores = scores_of(heads)
         picture = Picture(
             step,
             experiment,
             heads,
-            scores_of(heads),
+            scores,
             (*training.curves.moments, *self._lost),
             tuple(training.curves.measures),
             tuple(sorted({*training.states, training.step})),
             training.nbytes,
             training.record(),
-            reason,
+            training.curves.parts,
+            off,
+            tuple(training.outcome(text, step, off).losses[0].tolist()),
+            tuple(text.targets[0].tolist()),
+            self._prompt,
+            self._rows(1 if is_quick else ROWS),
+            None if off == own else training.measured(step, scores, off),
         )
         self._picture_s = max(time.monotonic() - begun, self._picture_s / 2)
         return picture
+
+    def _rows(self, most: int) -> tuple[Written, ...]:
+        """The words of the states that have a row, with `most` new ones."""
+        training, known = self.training, self._written
+        wanted = rows(sorted(training.states))
+        self._written = {
+            step: known[step] for step in wanted if step in known and known[step][0] is training.states[step]
+        }
+        missing = [step for step in wanted if step not in self._written]
+        for step in missing[:most]:
+            self._written[step] = training.states[step], written(training, self._prompt, step)
+        return tuple(self._written[step][1] for step in wanted if step in self._written)
 
     def change(self, course: Course, settings: Settings) -> None:
         """Take the next steps with another batch size, rate, decay or number of steps."""

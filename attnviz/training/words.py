@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, Message, must_be
 from attnviz.i18n import N_, _
+from attnviz.model.edit.edits import set_ids
 from attnviz.model.operands.matrices import token_ids
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.experiment import Experiment
@@ -69,6 +70,16 @@ def with_words(experiment: Experiment, words: Sequence[str], seed: int = 0) -> E
         readout="vocabulary",
         references=(),
     )
+
+
+def with_text_of(experiment: Experiment, other: Experiment) -> Experiment:
+    """The experiment with the text of another one, if its vocabulary has all of these tokens."""
+    known = experiment.vocabulary
+    ids = {} if known is None else token_ids(known)
+    if not all(token in ids for token in other.tokens):
+        return experiment
+    made = set_ids(experiment, [ids[token] for token in other.tokens])
+    return replace(made, writing=other.writing, references=other.references)
 
 
 def characters_of(text: str) -> tuple[str, ...]:

@@ -105,6 +105,12 @@ def test_too_large_a_rate_ends_the_run_with_its_reason() -> None:
         train(model(), TASK, COURSE, Settings(rate=1e30, clip=None, optimiser="sgd", steps=20))
 
 
+def test_the_reason_names_the_longest_step_before() -> None:
+    settings = Settings(rate=1e3, optimiser="sgd", steps=100)  # its last gradients are 0
+    with pytest.raises(Diverged, match=r"is NaN at step \d+. The longest step before was 1000.000, the"):
+        train(model(), TASK, COURSE, settings)
+
+
 def test_the_states_keep_to_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     size = sum(parameter.numbers().size for parameter in parameters_of(model())) * 4 * 3  # with two moments
     monkeypatch.setattr(running, "KEPT_BYTES", 5 * size)

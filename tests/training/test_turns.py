@@ -107,8 +107,8 @@ def test_pictures_take_their_share_of_the_time_at_most(monkeypatch: pytest.Monke
     watch = begin(model(), TASK, COURSE, Settings(steps=100_000))
     whole = Watched.look
 
-    def slow(self: Watched, *args: object) -> object:
-        picture = whole(self, *args)  # type: ignore[arg-type]
+    def slow(self: Watched, *args: object, **named: object) -> object:
+        picture = whole(self, *args, **named)  # type: ignore[arg-type]
         self._picture_s = 0.03
         return picture
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from PySide6.QtCore import QObject, QRect, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QMainWindow
 
 from attnviz.errors import Message
@@ -344,6 +344,11 @@ class Handlers(QObject):
 
         panel = self._surface.panels["training"]
         return panel if isinstance(panel, TrainingPanel) else None
+
+    def press(self, event: QKeyEvent) -> bool:
+        """Do what a plain key does in the panel that has the workspace; False for another one."""
+        training = self._training()
+        return training is not None and training.press(event)
 
     def _stage(self) -> StageViewPanel | None:
         """The panel of the large view."""

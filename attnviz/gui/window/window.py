@@ -457,7 +457,7 @@ class Window(QMainWindow):
         if event.key() == Qt.Key.Key_Escape and (self.handlers.may_free or self._is_typing()):
             self._freed_at = time.monotonic()
         did = self._leave_text(event) or self._press_button(event) or self._show_start(event)
-        if not (did or self.commands.press(event)):
+        if not (did or self.commands.press(event) or self.handlers.press(event)):
             super().keyPressEvent(event)
 
     def _show_start(self, event: QKeyEvent) -> bool:

@@ -244,7 +244,7 @@ WORKSPACES: tuple[WorkspaceRow, ...] = (
         "train",
         N_("Train"),
         N_("Training: heads that form, step by step"),
-        N_("Space trains or pauses · Ctrl+. goes on by a state, Ctrl+; back"),
+        N_("Space trains or pauses · ← → another state · . one step · B swaps · right-click: head off"),
         "training",
         ((0, Stack(("training",), 960, 1.0)),),
     ),

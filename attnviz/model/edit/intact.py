@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec.structs import replace
 
 from attnviz.model.edit.by_hand import take_all
@@ -14,12 +16,19 @@ def off_heads(experiment: Experiment) -> tuple[tuple[str, int], ...]:
     return tuple((name, head) for name in site_names(experiment) for head in at(experiment, name).heads.off)
 
 
+def switch_off(experiment: Experiment, heads: Collection[tuple[str, int]]) -> Experiment:
+    """Switch these heads, (site, head), off, and all others on. Raises `ValueError` for a strange head."""
+    for name in site_names(experiment):
+        site = at(experiment, name)
+        off = tuple(sorted(head for place, head in heads if place == name))
+        if off != site.heads.off:
+            experiment = put(experiment, replace(site, heads=replace(site.heads, off=off)))
+    return experiment
+
+
 def switch_all_on(experiment: Experiment) -> Experiment:
     """Switch every head on."""
-    for name in dict(off_heads(experiment)):
-        site = at(experiment, name)
-        experiment = put(experiment, replace(site, heads=replace(site.heads, off=())))
-    return experiment
+    return switch_off(experiment, ())
 
 
 def intact(experiment: Experiment) -> Experiment:

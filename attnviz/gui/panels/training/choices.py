@@ -27,7 +27,7 @@ from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 from attnviz.training.optimiser import OPTIMISERS, Settings
 from attnviz.training.run import Course
-from attnviz.training.tasks import LINES, TASKS, size_names, task_of
+from attnviz.training.tasks import LINES, TASKS, task_of
 from attnviz.training.words import MOST_BYTES, task_for, words_of_task
 
 if TYPE_CHECKING:
@@ -43,6 +43,15 @@ TITLE_PX = 18
 """Height of its title."""
 OPTIMISER_PX = 112
 """Width of the list of optimisers."""
+SPEEDS = (
+    ("0", N_("full speed"), N_("As many steps as there can be, with ten pictures a second")),
+    ("10", N_("10 steps/s"), N_("Ten steps in a second")),
+    ("1", N_("1 step/s"), N_("One step in a second")),
+)
+"""Speeds of a run that plays: steps in a second, title, hint."""
+SPEED_PX = 96
+"""Width of their list."""
+SIZE_HINT = N_("A size of the task; another one starts anew")
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,17 @@ class LinesBox(TextBox):
             super().dropEvent(event)
 
 
+class SpeedList(Combo):
+    """The speed of a run that plays."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+        tip = N_("Steps in a second while it plays")
+        says(self, id="training_speed", name=N_("Speed"), tip=tip, options=SPEEDS)
+        self.set_value(SPEEDS[0][0])
+        self.setFixedWidth(SPEED_PX)
+
+
 class Choices(QWidget):
     """`anew` says that another run is chosen, `changed` that the next steps take other settings."""
 
@@ -155,8 +175,6 @@ class Choices(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._task = TASKS[0].id
-        self.sizes: dict[str, int] = {}
-        """The sizes of the task of a run that goes on; the usual ones are not in it."""
         self._cards = [TaskCard(task) for task in TASKS]
         for card in self._cards:
             card.clicked.connect(self._on_card)
@@ -177,6 +195,12 @@ class Choices(QWidget):
         self.optimiser.changed.connect(self.anew)
         self.numbers = {row.id: self._number(row) for row in NUMBERS}
         column = in_column(self, *self._cards, self.lines, self.open, spacing=GRID // 2)
+        self.sizes: dict[tuple[str, str], DragNumber] = {}
+        """The sizes of every task, by its id and their names."""
+        self._size_rows: dict[str, QWidget] = {}
+        for task in TASKS:
+            self._size_rows[task.id] = self._sizes_of(task)
+            column.addWidget(self._size_rows[task.id])
         column.addSpacing(GRID // 2)
         for row in NUMBERS:
             column.addLayout(self._labelled(row.title, row.hint, self.numbers[row.id]))
@@ -197,6 +221,24 @@ class Choices(QWidget):
         field.rejected.connect(self.rejected)
         return field
 
+    def _sizes_of(self, task: Task) -> QWidget:
+        """The sizes of a task, each with a field: another one begins another run."""
+        box = QWidget()
+        column = in_column(box, spacing=GRID // 2)
+        for size in task.sizes:
+            row = NumberRow(
+                f"{task.id}_{size.name}",
+                size.title,
+                SIZE_HINT,
+                size.value,
+                size.least,
+                size.most,
+                begins=True,
+            )
+            self.sizes[task.id, size.name] = self._number(row)
+            column.addLayout(self._labelled(row.title, row.hint, self.sizes[task.id, size.name]))
+        return box
+
     @staticmethod
     def _labelled(title: str, hint: str, control: QWidget) -> QHBoxLayout:
         label = says(QLabel(), title, tip=hint)
@@ -215,14 +257,17 @@ class Choices(QWidget):
 
     def words(self) -> Sequence[str]:
         """The words that a document needs for the task."""
-        return words_of_task(self._task, self.lines.toPlainText())
+        return words_of_task(self._task, self.lines.toPlainText(), **self._chosen_sizes())
+
+    def _chosen_sizes(self) -> dict[str, int]:
+        return {name: int(field.value()) for (task, name), field in self.sizes.items() if task == self._task}
 
     def sampler(self, experiment: Experiment) -> Sampler:
         """The task for a document. Raises `InputError` for a text that is too short or has other tokens."""
         text = self.lines.toPlainText()
         if self._task == LINES and not text.strip():
             raise InputError(Message("The text to learn must have lines; got none"))
-        return task_for(experiment, self._task, text, **self.sizes)
+        return task_for(experiment, self._task, text, **self._chosen_sizes())
 
     def course(self, of: Course = _PLAYED) -> Course:
         """The size of the batch and the seed, the rest as another course has it."""
@@ -239,13 +284,18 @@ class Choices(QWidget):
         """Show the choices of a run that was begun before; nothing is emitted."""
         sampler, settings, course = record.sampler, record.settings, record.course
         self._task = task_of(sampler).id
-        self.sizes = {name: getattr(sampler, name) for name in size_names(sampler)}
         with QSignalBlocker(self.lines):
             self.lines.setPlainText(getattr(sampler, "text", ""))
         values = {**asdict(settings), **asdict(course)}
-        for id_, field in self.numbers.items():
+        fields = [(field, values[id_]) for id_, field in self.numbers.items()]
+        fields += [
+            (field, getattr(sampler, size))
+            for (task, size), field in self.sizes.items()
+            if task == self._task
+        ]
+        for field, value in fields:
             with QSignalBlocker(field):
-                field.set_value(values[id_])
+                field.set_value(value)
         with QSignalBlocker(self.optimiser):
             self.optimiser.set_value(settings.optimiser)
         self._show()
@@ -255,7 +305,7 @@ class Choices(QWidget):
     def choose(self, task: str) -> None:
         """Choose a task."""
         if task != self._task:
-            self._task, self.sizes = task, {}
+            self._task = task
             self._show()
             self.anew.emit()
 
@@ -274,6 +324,8 @@ class Choices(QWidget):
         rove(self._cards, [card.id for card in self._cards].index(self._task))
         for part in (self.lines, self.open):
             part.setVisible(self._task == LINES)
+        for task, rows in self._size_rows.items():
+            rows.setVisible(task == self._task)
 
     @Slot()
     def _on_card(self) -> None:

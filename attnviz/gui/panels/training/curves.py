@@ -8,20 +8,22 @@ from html import escape
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtCore import QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QMouseEvent
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from attnviz.core.text import number
 from attnviz.gui.look.fonts import ui_font
 from attnviz.gui.look.theme import GRID, TEXT_PX, Theme
 from attnviz.gui.look.words import says
-from attnviz.gui.widgets.boxes import in_column
+from attnviz.gui.widgets.boxes import in_column, in_row
+from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import N_, _
+from attnviz.model.sites.titles import layer_label
 from attnviz.training.run import HeadPlace, Measures, Moment
-from attnviz.training.turns import Picture
+from attnviz.training.turns import Beside, Picture
 
 AXIS_PX = 40
 """Width of the axes at the left: all views begin at the same place."""
@@ -31,13 +33,31 @@ HANDLE_PX = 9
 """From an end of the track of states to the handle there."""
 TICK_PX = 6
 """Half of the height of a number at an axis."""
-THIN, THICK = 1.0, 2.2
+THIN, MIDDLE, THICK = 1.0, 1.6, 2.2
 FAINT = 120
 """Opacity of the thin curves of heads, from 0 to 255."""
 PALE = 150
 """Opacity of the veil over the steps behind the shown one, from 0 to 255."""
 SCORES = (("previous", N_("previous token")), ("induction", N_("induction")))
 """The scores that have curves: those of queries' colour, and of keys'."""
+THIRD = (
+    (
+        "scores",
+        N_("Best scores of the heads"),
+        N_("Weight on the word before, and on what followed last time"),
+    ),
+    (
+        "entropy",
+        N_("Entropy of the heads"),
+        N_("Entropy of the weights as a share of the greatest possible one"),
+    ),
+    ("norms", N_("Gradient norm by layer"), N_("Norm of the gradient by the parameters of each layer")),
+)
+"""The choices of the third picture: id, title, hint."""
+THIRD_PX = 184
+"""Width of their list."""
+QUANTILE = 0.98
+"""The share of the norms that the picture has room for: the first ones are often far larger."""
 
 
 Curve = tuple[ArrayLike, ArrayLike, QColor, float]
@@ -134,13 +154,19 @@ class TrainingCurves(QWidget):
         super().__init__()
         self._theme = active_theme()
         self._picture: Picture | None = None
+        self._beside: Beside | None = None
+        self._trail, self._thin = Trail(), np.empty((0, 2))
         self._guessing, self._last = 0.0, 1
         self._head: HeadPlace | None = None
         names = (
             ("loss", N_("Loss over the steps")),
             ("accuracy", N_("Accuracy over the steps")),
-            ("heads", N_("Scores of the heads over the steps")),
+            ("heads", N_("Heads or layers over the steps")),
         )
+        self.third = says(Combo(()), id="training_third", name=N_("Third picture"), options=THIRD)
+        self.third.set_value(THIRD[0][0])
+        self.third.setFixedWidth(THIRD_PX)
+        self.third.changed.connect(self._on_third)
         self.plots = {
             id_: says(StepPlot(has_steps=id_ == "heads"), id=f"training_{id_}", name=name)
             for id_, name in names
@@ -152,16 +178,34 @@ class TrainingCurves(QWidget):
             legend.setObjectName(f"training_{id_}_legend")
             legend.setFont(ui_font(TEXT_PX - 1))
             legend.setTextFormat(Qt.TextFormat.RichText)
+            legend.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             legend.setContentsMargins(GRID // 2, 0, 0, 0)
-            column.addWidget(legend)
+            if id_ == "heads":
+                heading = in_row(None, self.third, spacing=GRID // 2)
+                heading.addWidget(legend, 1)
+                column.addLayout(heading)
+            else:
+                column.addWidget(legend)
             column.addWidget(plot, room)
             plot.clicked.connect(self.chosen)
 
     def set_picture(
-        self, picture: Picture | None, guessing: float, n_steps: int, head: HeadPlace | None
+        self,
+        picture: Picture | None,
+        guessing: float,
+        n_steps: int,
+        head: HeadPlace | None,
+        beside: Beside | None = None,
     ) -> None:
-        """Draw a run of `n_steps`; `guessing` is the loss of one who guesses, `head` the chosen head."""
+        """Draw a run of `n_steps`, and one beside it; `guessing` is the loss of one who guesses, `head` the
+        chosen head.
+        """
         self._picture, self._guessing, self._last, self._head = picture, guessing, n_steps, head
+        self._beside = beside
+        self._show()
+
+    @Slot(str)
+    def _on_third(self, id_: str) -> None:
         self._show()
 
     def apply_theme(self, theme: Theme) -> None:
@@ -175,51 +219,103 @@ class TrainingCurves(QWidget):
         picture, theme = self._picture, self._theme
         moments = () if picture is None else picture.moments
         measures = () if picture is None else picture.measures
-        steps = [one.step for one in measures]
-        held_out = [one.loss for one in measures]
-        self.plots["loss"].set_curves(
-            (
-                (*thinned(moments), QColor(theme.muted), THIN),
-                (steps, held_out, QColor(theme.accent), THICK),
-            )
-        )
-        trained = [one.trained_accuracy for one in measures]
-        held_out = [one.accuracy for one in measures]
-        self.plots["accuracy"].set_curves(
-            ((steps, trained, QColor(theme.muted), THIN), (steps, held_out, QColor(theme.accent), THICK))
-        )
-        self.plots["heads"].set_curves(self._of_heads(measures))
+        accent, muted = QColor(theme.accent), QColor(theme.muted)
+        faint = QColor(muted)
+        faint.setAlpha(FAINT)
+        b = () if self._beside is None else self._beside.measures
+        rows = self._thin = thinned(self._trail.rows(moments))
+        loss: list[Curve] = [
+            (rows[:, 0], rows[:, 1], faint, THIN),
+            (*_steps(measures, "loss"), accent, THICK),
+        ]
+        accuracy: list[Curve] = [
+            (*_steps(measures, "trained_accuracy"), faint, THIN),
+            (*_steps(measures, "accuracy"), accent, THICK),
+        ]
+        if b:
+            loss.append((*_steps(b, "loss"), muted, THICK))
+            accuracy.append((*_steps(b, "accuracy"), muted, THICK))
+        self.plots["loss"].set_curves(loss)
+        self.plots["accuracy"].set_curves(accuracy)
+        third = self._of_layers() if self.third.value() == "norms" else self._of_heads(measures)
+        self.plots["heads"].set_curves(third)
         self._scale(measures, moments)
         self._say()
 
     def _of_heads(self, measures: Sequence[Measures]) -> list[Curve]:
-        """The curves of both scores of every head: the largest one now, and the chosen head's, are thick."""
-        steps, found = [one.step for one in measures], list[Curve]()
+        """The curves of the scores of every head: the largest one now, and the chosen head's, are thick."""
+        found = list[Curve]()
         if not measures:
             return []
-        colors = {"previous": self._theme.query, "induction": self._theme.key_mark}
-        for id_, _title in SCORES:
+        measures = _few(measures)
+        steps = [one.step for one in measures]
+        colors = {
+            "previous": self._theme.query,
+            "induction": self._theme.key_mark,
+            "entropy": self._theme.value,
+        }
+        for id_ in self._scores():
             last = {key: value for key, value in measures[-1].scores.items() if key[0] == id_}
             best = max(last, key=lambda key: np.nan_to_num(last[key]), default=None)
             for key in last:
-                is_thick = key == best or key[1:] == self._head
+                is_thick = (key == best and id_ != "entropy") or key[1:] == self._head
                 values = [one.scores[key] for one in measures]
                 color = QColor(colors[id_])
                 color.setAlpha(255 if is_thick else FAINT)
                 found.append((steps, values, color, THICK if is_thick else THIN))
         return found
 
+    def _scores(self) -> tuple[str, ...]:
+        """The scores of the third picture."""
+        return ("entropy",) if self.third.value() == "entropy" else tuple(id_ for id_, _title in SCORES)
+
+    def _of_layers(self) -> list[Curve]:
+        """The norm of the gradient by the parameters of each layer, and of the vocabulary."""
+        rows, picture = self._thin, self._picture
+        parts = () if picture is None or rows.shape[1:] != (2 + len(picture.parts),) else picture.parts
+        return [
+            (rows[:, 0], rows[:, 2 + index], self._color_of(index), MIDDLE if part else THIN)
+            for index, part in enumerate(parts)
+        ]
+
+    def _color_of(self, index: int) -> QColor:
+        """The colour of a part with parameters: from that of queries to that of keys with the layers."""
+        assert self._picture is not None
+        parts, theme = self._picture.parts, self._theme
+        layers = [part for part in parts if part]
+        if not parts[index]:
+            return QColor(theme.muted)
+        share = layers.index(parts[index]) / max(len(layers) - 1, 1)
+        first, last = QColor(theme.query), QColor(theme.key_mark)
+        return QColor(
+            *(
+                round((1 - share) * a + share * b)
+                for a, b in (
+                    (first.red(), last.red()),
+                    (first.green(), last.green()),
+                    (first.blue(), last.blue()),
+                )
+            )
+        )
+
     def _scale(self, measures: Sequence[Measures], moments: Sequence[Moment]) -> None:
         """One axis of steps for all; the loss up to its largest one, and not past three times guessing."""
         losses = [loss for loss in [one.loss for one in measures] if math.isfinite(loss)]
         highest = min(max((*losses, self._guessing), default=1.0), 3 * self._guessing or math.inf)
-        heights = {"loss": 1.08 * (highest or 1.0), "accuracy": 1.04, "heads": 1.04}
+        heights = {"loss": 1.08 * (highest or 1.0), "accuracy": 1.04, "heads": self._third_height()}
         reached = max((one.step + 1 for one in moments[-1:]), default=0)
         shown = 0 if self._picture is None else self._picture.step
         for id_, plot in self.plots.items():
             plot.set_range(max(axis_end(reached, self._last), 1), heights[id_])
             plot.set_step(shown, reached)
         self.plots["loss"].set_level(self._guessing or None)
+
+    def _third_height(self) -> float:
+        """The largest value of the third picture."""
+        norms = self._thin[:, 2:]
+        if self.third.value() != "norms" or not norms.size:
+            return 1.04
+        return 1.08 * float(np.quantile(norms, QUANTILE)) or 1.0
 
     def _say(self) -> None:
         """Name each curve in its colour, with its value at the shown step."""
@@ -236,13 +332,41 @@ class TrainingCurves(QWidget):
             self._part(theme.muted, _("training"), None if at is None else at.trained_accuracy),
             self._part(theme.accent, _("held out"), None if at is None else at.accuracy),
         ]
-        scores = []
+        b = None if self._beside is None else measured_at(self._beside.measures, self._beside.step)
+        if b is not None:
+            loss.insert(2, self._part(theme.muted, _("run B"), b.loss))
+            accuracy.append(self._part(theme.muted, _("run B"), b.accuracy))
+        heads = {"loss": f"<b>{escape(_('Loss'))}</b> &nbsp; "}
+        heads |= {"accuracy": f"<b>{escape(_('Right answers'))}</b> &nbsp; ", "heads": ""}
+        third = self._layers_said(moment) if self.third.value() == "norms" else self._scores_said(at)
+        for (id_, head), parts in zip(heads.items(), (loss, accuracy, third), strict=True):
+            self.legends[id_].setText(head + " &nbsp;·&nbsp; ".join(parts))
+
+    def _scores_said(self, at: Measures | None) -> list[str]:
+        """The largest value of each score; of the entropy, the least and the largest one."""
+        theme, said = self._theme, list[str]()
+        if self.third.value() == "entropy":
+            values = (
+                [] if at is None else [v for key, v in at.scores.items() if key[0] == "entropy" and v == v]
+            )
+            ends = f"{number(min(values), 2)} – {number(max(values), 2)}" if values else ""
+            return [self._part(theme.value, ends)]
         for (id_, title), color in zip(SCORES, (theme.query, theme.key), strict=True):
             values = [] if at is None else [v for key, v in at.scores.items() if key[0] == id_ and v == v]
-            scores.append(self._part(color, _(title), max(values, default=None)))
-        heads = {"loss": _("Loss"), "accuracy": _("Right answers"), "heads": _("Best scores of the heads")}
-        for (id_, head), parts in zip(heads.items(), (loss, accuracy, scores), strict=True):
-            self.legends[id_].setText(f"<b>{escape(head)}</b> &nbsp; " + " &nbsp;·&nbsp; ".join(parts))
+            said.append(self._part(color, _(title), max(values, default=None)))
+        return said
+
+    def _layers_said(self, moment: Moment | None) -> list[str]:
+        """The norm of each layer and of the vocabulary before the shown state."""
+        picture = self._picture
+        if picture is None:
+            return []
+        said = []
+        for index, part in enumerate(picture.parts):
+            name = layer_label(picture.experiment, part) if part else _("vocabulary")
+            value = None if moment is None or not moment.norms else moment.norms[index]
+            said.append(self._part(self._color_of(index).name(), name, value))
+        return said
 
     def _part(self, color: str, name: str, value: float | None = None) -> str:
         shown = "" if value is None or value != value else f" {number(value, 3)}"
@@ -250,10 +374,8 @@ class TrainingCurves(QWidget):
 
     def _measured(self) -> Measures | None:
         """The last measures up to the shown step."""
-        if self._picture is None:
-            return None
-        before = [one for one in self._picture.measures if one.step <= self._picture.step]
-        return before[-1] if before else None
+        picture = self._picture
+        return None if picture is None else picture.switched or measured_at(picture.measures, picture.step)
 
 
 def _moment_at(picture: Picture) -> Moment | None:
@@ -262,16 +384,58 @@ def _moment_at(picture: Picture) -> Moment | None:
     return picture.moments[at] if at >= 0 else None
 
 
-def thinned(moments: Sequence[Moment]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The steps and the losses of moments; of many, means of as many steps in a row."""
-    steps = np.array([one.step for one in moments], float)
-    losses = np.array([one.loss for one in moments], float)
-    width = -(-len(steps) // MOST_POINTS)
+def measured_at(measures: Sequence[Measures], step: int) -> Measures | None:
+    """The last measures up to a step."""
+    return next((one for one in reversed(measures) if one.step <= step), None)
+
+
+def _few(measures: Sequence[Measures]) -> Sequence[Measures]:
+    """Measures, of many every second or third and the last: a pixel has no room for two."""
+    every = -(-len(measures) // MOST_POINTS)
+    return measures if every <= 1 else (*measures[:-1:every], measures[-1])
+
+
+def _steps(measures: Sequence[Measures], name: str) -> tuple[list[int], list[float]]:
+    """The steps of measures, and one of their numbers."""
+    few = _few(measures)
+    return [one.step for one in few], [getattr(one, name) for one in few]
+
+
+class Trail:
+    """The numbers of moments as rows: step, loss, and the norm of each part; only new moments are read."""
+
+    def __init__(self) -> None:
+        self._rows = np.empty((0, 2))
+        self._count = 0
+        self._last: Moment | None = None
+
+    def rows(self, moments: Sequence[Moment]) -> NDArray[np.float64]:
+        """The rows (moment, number) of a run that has gone on, or of another one."""
+        count = self._count
+        if count > len(moments) or (count and moments[count - 1] is not self._last):
+            count = 0
+        new = [(one.step, one.loss, *one.norms) for one in moments[count:]]
+        if new:
+            rows = np.array(new)
+            if count == 0 or len(moments) > len(self._rows):
+                room = np.empty((len(moments), rows.shape[1]))
+                self._rows = (
+                    np.concatenate([self._rows[:count], rows, room]) if count else np.vstack([rows, room])
+                )
+            self._rows[count : len(moments)] = rows
+        self._count, self._last = len(moments), moments[-1] if moments else None
+        return self._rows[: self._count]
+
+
+def thinned(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows of moments; of many, means of as many in a row."""
+    width = -(-len(rows) // MOST_POINTS)
     if width <= 1:
-        return steps, losses
-    starts = np.arange(0, len(steps), width)
-    counts = np.diff(np.append(starts, len(steps)))
-    return np.add.reduceat(steps, starts) / counts, np.add.reduceat(losses, starts) / counts
+        return rows
+    starts = np.arange(0, len(rows), width)
+    counts = np.diff(np.append(starts, len(rows)))
+    made: NDArray[np.float64] = np.add.reduceat(rows, starts, axis=0) / counts[:, None]
+    return made
 
 
 def axis_end(reached: int, last: int) -> int:

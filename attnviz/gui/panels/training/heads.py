@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from attnviz.core.text import number
@@ -19,17 +20,34 @@ from attnviz.model.sites.titles import head_title, layer_label
 from attnviz.training.run import HeadPlace
 from attnviz.training.turns import Picture
 
-LEAST_SIDE, MOST_SIDE = 44, 208
+LEAST_SIDE, MOST_SIDE = 44, 320
 CAPTION_PX, LABEL_PX = 30, 56
 """Pixels under a map, and at the left of a row."""
 CAPTIONS = (("previous", N_("previous {value}")), ("induction", N_("induction {value}")))
 """The scores that stand under a map."""
 
 
+class HeadMap(Thumbnail):
+    """A map that a right click, or a key, switches off and on."""
+
+    switched = Signal()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.switched.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Delete switches the head."""
+        if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.switched.emit()
+        else:
+            super().keyPressEvent(event)
+
+
 class TrainedHeads(QWidget):
-    """`chosen` carries the site and the head of a map."""
+    """`chosen` carries the site and the head of a map, `switched` those of a head to switch off or on."""
 
     chosen = Signal(str, int)
+    switched = Signal(str, int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +56,7 @@ class TrainedHeads(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(GRID)
         self._grid.setVerticalSpacing(GRID // 2)
-        self.maps: dict[HeadPlace, Thumbnail] = {}
+        self.maps: dict[HeadPlace, HeadMap] = {}
         self._labels: dict[str, QLabel] = {}
         self._picture: Picture | None = None
         self._head: HeadPlace | None = None
@@ -72,6 +90,7 @@ class TrainedHeads(QWidget):
             map_.set_values(np.asarray(head.weights), False, head.blocked, levels=(0.0, 1.0))
             map_.set_caption(self._caption(place), self._told(place))
             map_.set_selected(place == self._head)
+            map_.set_struck(place in picture.off)
         for site, label in self._labels.items():
             label.setText(layer_label(picture.experiment, site))
 
@@ -85,8 +104,10 @@ class TrainedHeads(QWidget):
         return min(max(min(across, down), LEAST_SIDE), MOST_SIDE)
 
     def _caption(self, place: HeadPlace) -> str:
-        """The larger one of the two scores."""
+        """The larger one of the two scores; of a head that is off, that it is."""
         assert self._picture is not None
+        if place in self._picture.off:
+            return _("off")
         scores = {id_: self._picture.scores[id_, *place] for id_, _words in CAPTIONS}
         best = max(scores, key=lambda id_: np.nan_to_num(scores[id_]))
         return _(dict(CAPTIONS)[best]).format(value=number(scores[best], 2))
@@ -97,7 +118,9 @@ class TrainedHeads(QWidget):
         values = [
             _(words).format(value=number(self._picture.scores[id_, *place], 3)) for id_, words in CAPTIONS
         ]
-        return " · ".join((head_title(self._picture.experiment, *place), *values))
+        is_off = place in self._picture.off
+        switch = _("right-click: switch it on") if is_off else _("right-click: switch it off")
+        return " · ".join((head_title(self._picture.experiment, *place), *values)) + f"\n{switch}"
 
     def _make(self, places: tuple[HeadPlace, ...]) -> None:
         """Other maps: those of another model."""
@@ -113,10 +136,11 @@ class TrainedHeads(QWidget):
             self._grid.addWidget(label, len(self._labels), 0, Qt.AlignmentFlag.AlignVCenter)
             self._labels[site] = label
         for site, head in places:
-            map_ = Thumbnail(LEAST_SIDE)
+            map_ = HeadMap(LEAST_SIDE)
             map_.setObjectName(f"training_head_{site}_{head}")
             map_.apply_theme(active_theme())
             map_.clicked.connect(partial(self.chosen.emit, site, head))
+            map_.switched.connect(partial(self.switched.emit, site, head))
             self._grid.addWidget(map_, list(self._labels).index(site), head + 1)
             self.maps[site, head] = map_
         columns, rows = self._grid.columnCount(), self._grid.rowCount()

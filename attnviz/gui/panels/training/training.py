@@ -7,17 +7,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
 from attnviz.errors import InputError
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.live.training import Plan, TrainingLive
+from attnviz.gui.live.training import Plan, TrainingLive, has_the_texts, other_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
-from attnviz.gui.panels.training.choices import Choices
+from attnviz.gui.panels.training.beside import Beside
+from attnviz.gui.panels.training.choices import Choices, SpeedList
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
+from attnviz.gui.panels.training.saying import noted, place_of_run, said_of
 from attnviz.gui.services.documents import title_of
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -29,16 +32,16 @@ from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.transport import Transport
-from attnviz.i18n import N_, _, ngettext
+from attnviz.i18n import N_, _
 from attnviz.model.edit.chapters import Begun
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import HeadPlace
-from attnviz.training.seen import sentence
 from attnviz.training.trainable import check_trainable, with_length
-from attnviz.training.words import with_words
+from attnviz.training.words import with_text_of, with_words
 
 if TYPE_CHECKING:
     from attnviz.training.run import Record
@@ -50,7 +53,20 @@ LEFT_PX, MIDDLE_PX = 216, 420
 MAPS_SHARE, CURVES_SHARE = 5, 6
 """Shares of the width that the maps and the curves have."""
 LEAST_MAPS_PX = 160
-MILLION = 1e6
+WIDE_PX = 1160
+"""Width of the panel from which on maps and curves stand side by side."""
+MOST_AT_ONCE = 2_000_000
+"""Numbers of a model whose run begins when the workspace is opened; a larger one waits for its first step."""
+KEYS = {
+    Qt.Key.Key_Left: "step_back",
+    Qt.Key.Key_Right: "step_forward",
+    Qt.Key.Key_Home: "first",
+    Qt.Key.Key_End: "last",
+    Qt.Key.Key_Period: "step",
+    Qt.Key.Key_B: "swap",
+    Qt.Key.Key_Delete: "switch",
+}
+"""Plain keys: buttons of the row, one step, A and B change places, the chosen head off or on."""
 
 
 class TrainingPanel(Panel):
@@ -68,7 +84,9 @@ class TrainingPanel(Panel):
         self._of: Experiment | None = None
         """The experiment of the document that the panel knows."""
         self._given: Experiment | None = None
-        """The trained experiment that the document got last."""
+        """The trained experiment that the document got last, with its own text."""
+        self._given_of: Experiment | None = None
+        """The same with the text of the picture."""
         self._obstacle: InputError | None = None
         self._leaves_for: str | None = None
         """The command that follows once the document has its weights; None: nothing is to be given."""
@@ -110,6 +128,7 @@ class TrainingPanel(Panel):
         self.said.setWordWrap(True)
         self.heads = TrainedHeads()
         self.heads.chosen.connect(self._on_head)
+        self.heads.switched.connect(self._on_switch)
         self._maps = clear_scroll(self.heads, sideways=False)
         self._maps.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self._maps.setMinimumWidth(LEAST_MAPS_PX)
@@ -128,12 +147,14 @@ class TrainingPanel(Panel):
         along = in_row(None, self.track, spacing=0)
         along.setContentsMargins(AXIS_PX - HANDLE_PX, 0, 0, 0)
         run.addLayout(along)
-        beside = in_row(None, self._maps, spacing=2 * GRID)
-        beside.setStretch(0, MAPS_SHARE)
-        beside.addLayout(run, CURVES_SHARE)
+        self._views = in_row(None, self._maps, spacing=2 * GRID)
+        self._views.setStretch(0, MAPS_SHARE)
+        self._views.addLayout(run, CURVES_SHARE)
         middle = in_column(self.pictures, self.said, spacing=GRID)
-        middle.addLayout(beside, 1)
-        foot = in_row(None, self.transport, spacing=2 * GRID)
+        middle.addLayout(self._views, 1)
+        self.speed = SpeedList()
+        self.speed.changed.connect(self._on_speed)
+        foot = in_row(None, self.transport, self.speed, spacing=GRID)
         foot.addWidget(self.where, 1)
         middle.addLayout(foot)
         self.empty = EmptyState("")
@@ -142,6 +163,10 @@ class TrainingPanel(Panel):
         row = in_row(self, side, spacing=2 * GRID)
         row.addWidget(self.pictures, 1)
         row.addWidget(self.empty, 1)
+        self.beside = Beside()
+        self.beside.writes.chosen.connect(self.live.look)
+        self.beside.versus.chosen.connect(self._on_difference)
+        row.addWidget(self.beside)
         self.pictures.setMinimumWidth(MIDDLE_PX)
 
     def serve(self, services: Services) -> None:
@@ -167,11 +192,11 @@ class TrainingPanel(Panel):
 
     def _is_of(self, experiment: Experiment) -> bool:
         """True if the run is that of an experiment, or of the same one with another text."""
-        plan, obstacle = self.live.plan, self._obstacle
+        plan, obstacle, other = self.live.plan, self._obstacle, self.live.other
         if plan is None or obstacle is not None:
             return False
-        run = self.store.run
-        known = [one for one in (plan.experiment, self._given) if one is not None]
+        run, beside = self.store.run, None if other is None else other.plan.experiment
+        known = [one for one in (plan.experiment, self._given, beside) if one is not None]
         known += [] if run is None else run.experiments
         if any(experiment is one for one in known):
             return True
@@ -187,12 +212,17 @@ class TrainingPanel(Panel):
         return self.live.picture is not None and bool(self.live.picture.moments)
 
     def _begin(self, experiment: Experiment) -> None:
-        """Begin a run of an experiment, or go on with that of its document, or learn why it has none."""
-        self._given, self._leaves_for, self._is_given = None, None, False
+        """Begin a run of an experiment, or go on with that of its document, or learn why it has none.
+
+        The run before stays as run B.
+        """
+        self._given, self._given_of, self._leaves_for, self._is_given = None, None, None, False
         run, resumes = self.store.run, self._resumes
         self._resumes = False
         if not (resumes and run is not None and run.belongs_to(experiment)):
             self.store.set_run(run := None)
+        kept = self.live.kept() or self.live.other
+        difference = "" if self.live.other is None else self.live.other.difference
         try:
             self._obstacle = None
             check_trainable(experiment)
@@ -203,7 +233,11 @@ class TrainingPanel(Panel):
             self.live.forget()
             return
         self._count = size_of(parameters_of(experiment))
-        self.live.begin(plan)
+        self.beside.versus.set_rows(differences_of(experiment, plan.settings))
+        other = other_of(plan, DIFFERENCE_BY_ID.get(difference))
+        if other is None and kept is not None and has_the_texts(kept.plan, plan):
+            other = replace(kept, difference="")
+        self.live.begin(plan, other, waits=run is None and self._count > MOST_AT_ONCE)
 
     def _plan(self, experiment: Experiment) -> Plan:
         """The chosen run of an experiment. Raises `InputError` for a task that does not fit it."""
@@ -229,9 +263,10 @@ class TrainingPanel(Panel):
         if picture is None or plan is None or not picture.record.step:
             return
         if self._is_given:
-            self._given, self._is_given = picture.experiment, False
+            self._given = self._given_of = picture.experiment
+            self._is_given = False
         experiments = tuple(one for one in (plan.experiment, self._given) if one is not None)
-        is_given = picture.step == 0 or picture.experiment is self._given
+        is_given = picture.step == 0 or picture.experiment is self._given_of
         pending = None if is_given else picture.experiment
         if (
             known is None
@@ -244,9 +279,9 @@ class TrainingPanel(Panel):
     @Slot()
     def _forget(self) -> None:
         """Another document opens: nothing of the run stays here."""
-        self._resumes, self.choices.sizes = True, {}
+        self._resumes = True
         self.live.forget()
-        self._of = self._given = self._obstacle = self._leaves_for = None
+        self._of = self._given = self._given_of = self._obstacle = self._leaves_for = None
         self._has_restarted = False
 
     @Slot(str, str)
@@ -277,8 +312,9 @@ class TrainingPanel(Panel):
         if command is None:
             return
         is_new = picture is not None and picture.step > 0 and self._is_of(self.store.experiment)
-        if is_new and picture is not None and picture.experiment is not self._given:
-            self._given = trained = picture.experiment
+        if is_new and picture is not None and picture.experiment is not self._given_of:
+            self._given_of = picture.experiment
+            self._given = trained = with_text_of(picture.experiment, self.store.experiment)
             self.store.edit(lambda _present: trained)
             self._keep()
         if command:
@@ -313,9 +349,42 @@ class TrainingPanel(Panel):
             }
             self.live.look(targets[button])
 
+    def press(self, event: QKeyEvent) -> bool:
+        """Do what a plain key does that no control wanted: False for another one."""
+        is_plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
+        if not is_plain or event.key() not in KEYS or self.live.plan is None:
+            return False
+        do = KEYS[Qt.Key(event.key())]
+        if do == "step":
+            self.live.step()
+        elif do == "swap":
+            self.live.swap()
+        elif do == "switch":
+            head = self._head()
+            if head is not None:
+                self._on_switch(*head)
+        else:
+            self.go(do)
+        return True
+
     @Slot(str)
     def _on_button(self, button: str) -> None:
         self.go(button)
+
+    @Slot(str, int)
+    def _on_switch(self, site: str, head: int) -> None:
+        self.live.switch((site, head))
+
+    @Slot(str)
+    def _on_speed(self, speed: str) -> None:
+        self.live.set_speed(int(speed))
+
+    @Slot(object)
+    def _on_difference(self, row: Difference | None) -> None:
+        """Another run B: one with a difference, or none."""
+        plan = self.live.plan
+        if plan is not None:
+            self.live.compare(other_of(plan, row))
 
     @Slot(int)
     @Slot(float)
@@ -332,6 +401,8 @@ class TrainingPanel(Panel):
 
     @Slot()
     def _on_restart(self) -> None:
+        """Begin again, without the run before."""
+        self.live.drop_before()
         self._on_anew()
         self._has_restarted = False
         self._show()
@@ -371,6 +442,18 @@ class TrainingPanel(Panel):
     def retranslate(self) -> None:
         self._show()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """In a narrow window the curves stand below the maps."""
+        self.beside.fit(self.height())
+        is_wide = self.width() >= WIDE_PX
+        way = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        self._views.setDirection(way)
+        self._views.setSpacing(2 * GRID if is_wide else GRID // 2)
+
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
             room = self._maps.viewport().size()
@@ -383,7 +466,8 @@ class TrainingPanel(Panel):
         if self._leaves_for is not None and not live.is_due:
             self._later.start()
         problem = self._obstacle.message if self._obstacle is not None else live.problem
-        self.pictures.setVisible(problem is None)
+        for part in (self.pictures, self.beside):
+            part.setVisible(problem is None)
         self.empty.setVisible(problem is not None)
         if problem is not None:
             self._show_problem(in_words(problem))
@@ -391,15 +475,18 @@ class TrainingPanel(Panel):
         self.heads.set_picture(picture, head)
         n_steps = self.choices.settings().steps
         reached = 0 if picture is None else picture.steps[-1]
-        self.curves.set_picture(picture, self._guessing(), max(n_steps, reached), head)
+        n_shown = max(n_steps, reached)
+        self.curves.set_picture(picture, self._guessing(), n_shown, head, live.beside)
+        self.beside.writes.set_picture(picture, self._tokens(), self._guessing())
+        self.beside.versus.set_runs(live.plan, picture, live.other, live.beside)
         with QSignalBlocker(self.track):
-            self.track.setRange(0, axis_end(reached, max(n_steps, reached)))
+            self.track.setRange(0, axis_end(reached, n_shown))
             self.track.setSingleStep(self.choices.course().kept)
             self.track.setValue(0 if picture is None else picture.step)
         self.track.update()
         self.transport.set_playing(live.is_playing)
         self.transport.set_usable(picture is not None)
-        self.transport.set_usable(picture is not None and live.can_go_on, "play")
+        self.transport.set_usable((picture is not None or live.is_waiting) and live.can_go_on, "play")
         self.restart.setEnabled(self._is_begun)
         self.explore.setEnabled(picture is not None and picture.step > 0)
         self._say()
@@ -418,37 +505,26 @@ class TrainingPanel(Panel):
         known = None if plan is None else plan.experiment.vocabulary
         return 0.0 if known is None else math.log(len(known.tokens))
 
+    def _tokens(self) -> tuple[str, ...]:
+        """The tokens of the vocabulary."""
+        plan = self.live.plan
+        known = None if plan is None else plan.experiment.vocabulary
+        return () if known is None else known.tokens
+
     def _say(self) -> None:
         """Say the pattern that is seen, the place in the run, and its size."""
         picture, plan = self.live.picture, self.live.plan
         if picture is None or plan is None:
-            self.said.setText(_("Measuring the first state…") if plan is not None else "")
+            waits = _("This model is large: press Space, and its first state is measured.")
+            due = _("Measuring the first state…") if plan is not None else ""
+            self.said.setText(waits if self.live.is_waiting else due)
             self.where.set_line("")
-            self.note.setText("")
+            self.note.setText(noted(None, self._count, False) if plan is not None else "")
             return
-        measures = [one for one in picture.measures if one.step <= picture.step]
-        seen = sentence(
-            picture.experiment, measures, tuple(dict.fromkeys(site for site, _head in picture.heads))
-        )
-        if picture.reason is not None:
-            seen = _("The run has ended: {reason} Step {step} is shown.").format(
-                reason=picture.reason.text(), step=picture.step
-            )
         set_tone("error" if picture.reason is not None else "title", self.said)
-        self.said.setText(seen)
-        where = _("step {step} of {count}").format(step=picture.step, count=plan.settings.steps)
-        n, size = len(picture.steps), f"{picture.nbytes / MILLION:.1f}"
-        kept = ngettext("{n} state kept, {size} MB", "{n} states kept, {size} MB", n).format(n=n, size=size)
-        self.where.set_line(f"{where} · {kept}")
-        self.note.setText(self._noted(picture.step < picture.steps[-1]))
-
-    def _noted(self, is_behind: bool) -> str:
-        lines = [_("{count:,} numbers to learn.").format(count=self._count)]
-        if self._has_restarted:
-            lines.append(_("The document or the task has changed: the run starts anew."))
-        elif is_behind:
-            lines.append(_("Playing goes on from this step: the later ones are dropped."))
-        return "\n".join(lines)
+        self.said.setText(said_of(picture))
+        self.where.set_line(place_of_run(picture, plan.settings.steps))
+        self.note.setText(noted(picture, self._count, self._has_restarted))
 
     def _show_problem(self, said: str) -> None:
         """Why the document has no run, and the ways to one that has."""
