@@ -103,8 +103,8 @@ def attached(record: Record) -> Attached:
         record.step,
         record.spacing,
         tuple(sorted(record.states)),
-        *(columns[name].said for name in _RECORDS),
-        {str(step): state.off for step, state in states.items() if state.off},
+        **{name: columns[name].said for name in _RECORDS},
+        off={str(step): state.off for step, state in states.items() if state.off},
     )
     return Attached(json.dumps(msgspec.to_builtins(said)), arrays)
 
@@ -272,7 +272,9 @@ class _States:
         """Bytes of one state, at least."""
 
     def state(self, step: int, off: Heads) -> Kept:
-        """The state of a step, with these heads off. Raises `FieldError` for other shapes, and for what is no number."""
+        """The state of a step, with these heads off. Raises `FieldError` for other shapes, and for what is no
+        number.
+        """
         numbers = {name: self._numbers(step, name) for name in self._expected}
         moments = tuple(numbers.pop(name) for name in self._expected if name not in self._parameters)
         return Kept(numbers, tuple(one[0] for one in moments), off)
