@@ -86,7 +86,7 @@ def records_of(
         elif name in defaults or not count:
             columns.append([defaults.get(name)] * count)
         else:
-            raise missing(f"{path}.fields.{name}", Message("must be there"))
+            raise missing(f"{path}.fields.{name}", must_be("a field of each record"))
     return tuple(kind(*values) for values in zip(*columns, strict=True))
 
 
@@ -110,8 +110,8 @@ def _column(hint: Any, said: Any, row: Row, count: int, path: str) -> Sequence[A
 
 def _is_of(hint: Any, value: Any) -> bool:
     """True if a value has the type of its field."""
-    if hint is float:
-        return isinstance(value, float)
+    if hint in _PLAIN:
+        return type(value) is hint
     try:
         msgspec.convert(value, hint, dec_hook=_array_of)
     except (msgspec.ValidationError, ValueError):
@@ -144,8 +144,16 @@ def _taken_apart(values: Sequence[Any]) -> tuple[list[float], dict[str, Any]]:
     known: dict[str, int] = {}
     forms: list[Any] = []
     order: list[int] = []
+    before: list[Any] = []
     for value in values:
+        # Tables of numbers under the same names follow each other: their form is that of the one before.
+        if isinstance(value, dict) and list(value) == before and set(map(type, value.values())) == {float}:
+            numbers.extend(value.values())
+            order.append(order[-1])
+            continue
         form = _form(value, numbers)
+        is_table = isinstance(value, dict) and set(map(type, value.values())) == {float}
+        before = list(value) if is_table else []
         text = json.dumps(form)
         if text not in known:
             known[text] = len(forms)

@@ -230,10 +230,8 @@ def _sampler(data: Any, found: AttachedFile, experiment: Experiment) -> Sampler:
         sampler = task_for(experiment, task.id, text.decode("utf-8", "surrogatepass"), **sizes)
         ids_of_words(experiment, sampler.n_words)
     except UnicodeDecodeError as error:
-        utf_8 = Message("must be UTF-8")
-        raise FieldError(
-            f"{RUN}.text", Message("another byte at {place:,}", place=error.start), utf_8
-        ) from None
+        strange = Message("another byte at {place:,}", place=error.start)
+        raise FieldError(f"{RUN}.text", strange, must_be("text in UTF-8")) from None
     except FieldError as error:
         raise error.below(RUN) from None
     return sampler
