@@ -46,6 +46,16 @@ def test_records_come_back(kind: type[Any], records: list[Any]) -> None:
     assert {row.shape[0] for row in rows.values()} == {1} and all(row.size for row in rows.values())
 
 
+def test_a_field_that_is_kept_elsewhere_is_given() -> None:
+    said, rows = columns_of(RICH, Rich, ("losses",))
+    assert "losses" not in said["fields"] and "losses" not in rows
+    given = {"losses": [one.losses for one in RICH]}
+    read = records_of(Rich, said, rows, "run", given=given)
+    np.testing.assert_equal([one._asdict() for one in read], [one._asdict() for one in RICH])
+    with pytest.raises(ValueError, match=r"run.count must be 3; got 4"):
+        records_of(Rich, said, rows, "run", given={"losses": given["losses"][:3]})
+
+
 def test_none_are_none() -> None:
     said, rows = columns_of([], Plain)
     assert rows == {} and records_of(Plain, said, rows, "run") == ()
