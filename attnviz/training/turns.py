@@ -33,8 +33,9 @@ class Picture:
     `heads` are those of `experiment`, which has the weights of the step, on the first held-out text; `scores`
     are theirs. `steps` are the kept steps and the last one. `reason` says why the run ended, None otherwise.
     `parts` have the norms of the moments, `off` are the heads that are off in the experiment. `losses` are
-    −log p of the `targets` of its text, 0 where the task does not ask. `written` are words that kept states
-    write. `switched` has the measures of a kept step with other heads off than it had.
+    −log p of the `targets` of the texts of the prompt, one after the other, 0 where the task does not ask.
+    `written` are words that kept states write. `switched` has the measures of a kept step with other heads
+    off than it had.
     """
 
     step: int
@@ -159,7 +160,7 @@ class Watched:
         else:
             experiment = training.at(step, off)
             heads = training.heads(experiment)
-        text = Texts(*(one[:1] for one in training.held_out))
+        texts = Texts(*(one[: len(self._prompt.ids)] for one in training.held_out))
         scores = scores_of(heads)
         picture = Picture(
             step,
@@ -173,8 +174,8 @@ class Watched:
             training.record(),
             training.curves.parts,
             off,
-            tuple(training.outcome(text, step, off).losses[0].tolist()),
-            tuple(text.targets[0].tolist()),
+            tuple(training.outcome(texts, step, off).losses.ravel().tolist()),
+            tuple(texts.targets.ravel().tolist()),
             self._prompt,
             self._rows(1 if is_quick else ROWS),
             None if off == own else training.measured(step, scores, off),

@@ -13,8 +13,8 @@ from attnviz.training.tasks import Texts
 
 Ids = NDArray[np.int64]
 
-WORDS = 9
-"""Words that are written, over as many texts as have them."""
+WORDS, ENOUGH = 9, 5
+"""Words that are written, over as many texts as have them; the first text alone, if it has enough."""
 ROWS = 7
 """States with written words, at most."""
 
@@ -39,7 +39,7 @@ class Prompt(NamedTuple):
             asked = np.flatnonzero(targets >= 0)
             begin = int(asked[0]) or len(targets) // 2
             places += [(text, int(at)) for at in asked[asked >= begin][: WORDS - len(places)]]
-            if len(places) == WORDS:
+            if len(places) >= (ENOUGH if text == 0 else WORDS):
                 break
         ids = texts.ids[: places[-1][0] + 1].copy()
         for text, begin in reversed(places):
