@@ -21,7 +21,8 @@ from attnviz.model.io.regular_file import read_text
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
-    from attnviz.training.run import Measures, Run, Training
+    from attnviz.training.optimiser import Settings
+    from attnviz.training.run import Course, Measures, Run, Training
     from attnviz.training.tasks import Sampler
 
 TRAIN_FORMAT = N_(
@@ -31,12 +32,11 @@ TRAIN_FORMAT = N_(
 )
 
 
-def add(command: ArgumentParser) -> None:
-    """Add the options."""
+def add_course(command: ArgumentParser) -> None:
+    """Add the options of a run, `COURSE`: its task, its steps and their settings."""
     from attnviz.training.optimiser import OPTIMISERS, SCHEDULES, Settings
     from attnviz.training.tasks import TASKS
 
-    add_document(command)
     tasks = [task.id for task in TASKS]
     command.add_argument("--task", choices=tasks, default=tasks[0], help=_("the task (default: copy)"))
     command.add_argument(
@@ -77,6 +77,12 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--seed", action=Count, least=0, default=0, metavar="N", help=_("the seed of the texts")
     )
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    add_document(command)
+    add_course(command)
     command.add_argument(
         "--until", type=number_option, metavar="SHARE", help=_("end above this held-out accuracy")
     )
@@ -89,11 +95,34 @@ def add(command: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Train, print the curves, and save the document."""
     from attnviz.model.io.files import save
-    from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course, train
+    from attnviz.training.run import train
 
     known = document(options)
     experiment, sampler = prepared(known.experiment, options)
+    course, settings = course_of(options)
+    progress = _Progress(options)
+    with _Interrupted() as interrupted:
+
+        def is_over(training: Training) -> bool:
+            measures = training.curves.measures
+            is_solved = options.until is not None and measures and measures[-1].accuracy > options.until
+            return interrupted.is_set or bool(is_solved)
+
+        where = options.engine, options.device
+        done = train(experiment, sampler, course, settings, *where, progress.told, is_over=is_over)
+    progress.end(done)
+    if interrupted.is_set:
+        notice(Message("stopped after {n} steps", n=done.training.step))
+    if options.output is not None:
+        written(options.output, lambda: save(replace(known, experiment=done.experiment), options.output))
+    return 0
+
+
+def course_of(options: Namespace) -> tuple[Course, Settings]:
+    """The texts of each step and the settings. Raises `FieldError`."""
+    from attnviz.training.optimiser import Settings
+    from attnviz.training.run import Course
+
     settings = Settings(
         options.rate,
         options.optimiser,
@@ -103,23 +132,7 @@ def run(options: Namespace) -> int:
         schedule=options.schedule,
         steps=options.steps,
     )
-    progress = _Progress(options)
-    with _Interrupted() as interrupted:
-
-        def is_over(training: Training) -> bool:
-            measures = training.curves.measures
-            is_solved = options.until is not None and measures and measures[-1].accuracy > options.until
-            return interrupted.is_set or bool(is_solved)
-
-        course = Course(options.batch, options.seed)
-        where = options.engine, options.device
-        done = train(experiment, sampler, course, settings, *where, progress.told, is_over=is_over)
-    progress.end(done)
-    if interrupted.is_set:
-        notice(Message("stopped after {n} steps", n=done.training.step))
-    if options.output is not None:
-        written(options.output, lambda: save(replace(known, experiment=done.experiment), options.output))
-    return 0
+    return Course(options.batch, options.seed), settings
 
 
 def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sampler]:
@@ -240,6 +253,23 @@ def _record(measures: Measures) -> dict[str, object]:
         "scores": scores,
     }
 
+
+COURSE = (
+    "--task",
+    "--sizes",
+    "--lines",
+    "--new-words",
+    "--steps",
+    "--batch",
+    "--rate",
+    "--optimiser",
+    "--decay",
+    "--clip",
+    "--warmup",
+    "--schedule",
+    "--seed",
+)
+"""The options of a run."""
 
 CONDITIONS = (
     Condition("--lines", "--task", ("lines",)),
