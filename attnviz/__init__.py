@@ -73,6 +73,7 @@ __all__ = [
     "holds",
     "import_checkpoint",
     "load",
+    "load_run",
     "one_layer",
     "parts",
     "presets",
@@ -201,8 +202,8 @@ def train(
     `sizes` are those of the task: n_words=16, longest=12 of "copy", modulus=59 of "addition". The document
     needs a vocabulary of that many words; with `new_words` it gets one. `run.experiment` has the trained
     weights, `run.at(step)` those of a kept step (`run.steps`), `run.curves` the losses, accuracies and scores
-    of the heads. Raises `ValueError` with one sentence for a document that cannot be trained, or a run whose
-    loss is no number any more.
+    of the heads, and `run.save(path)` writes all of it: see `load_run`. Raises `ValueError` with one sentence
+    for a document that cannot be trained, or a run whose loss is no number any more.
     """
     from attnviz.engines.program import never_cancelled
     from attnviz.training.optimiser import Settings
@@ -217,6 +218,38 @@ def train(
     settings = Settings(rate, steps=steps)
     course = Course(batch, seed)
     return run_(given, sampler, course, settings, engine, device, check=check or never_cancelled)
+
+
+def load_run(
+    path: str | os.PathLike[str],
+    steps: int | None = None,
+    engine: str = "numpy",
+    device: str = "auto",
+    *,
+    check: Callable[[], None] | None = None,
+) -> Run:
+    """The run in a file of `Run.save` or of `attnviz train`; with `steps`, it goes on to this step.
+
+    A run that goes on takes the same steps, to the last bit, as one that was never saved. Raises `ValueError`
+    with one sentence for a file without a run, or with a wrong one, and what `train` raises.
+    """
+    from dataclasses import replace
+
+    from attnviz.checkpoints.stories import load
+    from attnviz.engines.program import never_cancelled
+    from attnviz.training.file import load_run as loaded
+    from attnviz.training.run import train
+
+    document = load(path)
+    run = loaded(path, document, engine, device)
+    if steps is None:
+        return run
+    record = run.training.record()
+    settings, heard = replace(record.settings, steps=steps), check or never_cancelled
+    where = engine, device
+    return train(
+        document.experiment, record.sampler, record.course, settings, *where, check=heard, record=record
+    )
 
 
 def decode(

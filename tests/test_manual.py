@@ -23,7 +23,13 @@ NEEDS = {"--engine torch": "torch", "attnviz survey": "pyarrow"}
 NOT_RUN = ("attnviz bench",)
 """Minutes of measurements, each of which has tests of its own."""
 TEMPLATE = "{% for message in messages %}{{ message.content }} {% endfor %}"
-INPUTS = {"survey survey.parquet": "attnviz survey stories-en --texts TEXTS.txt -o survey.parquet"}
+INPUTS = {
+    "--resume": (
+        "attnviz train toy-attention --new-words --sizes n_words=8,longest=5,n_tokens=12 --steps 9 "
+        "-o run.safetensors"
+    ),
+    "survey survey.parquet": "attnviz survey stories-en --texts TEXTS.txt -o survey.parquet",
+}
 """A command that reads the file of another one, and that one."""
 
 
@@ -81,7 +87,7 @@ def test_the_code_of_a_page_runs(page: Path, desk: Path) -> None:
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page.name, "exec"), names)
-    named = set(re.findall(r'"([\w-]+\.(?:pdf|json|npz))"', "".join(blocks(page, "python"))))
+    named = set(re.findall(r'"([\w-]+\.(?:pdf|json|npz|safetensors))"', "".join(blocks(page, "python"))))
     assert {file.name for file in set(desk.iterdir()) - before} == named
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +100,25 @@ class Course:
             value = getattr(self, name)
             if value < 1:
                 raise FieldError(name, value, whole_number(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """All that a run needs to go on exactly: its task, course and settings, its curves, and its states.
+
+    `present` is the state of the `step`; `states` are those kept, of every `spacing`th step. Nothing of a
+    record changes while the run goes on.
+    """
+
+    sampler: Sampler
+    course: Course
+    settings: Settings
+    step: int
+    spacing: int
+    moments: tuple[Moment, ...]
+    measures: tuple[Measures, ...]
+    states: Mapping[int, Kept]
+    present: Kept
 
 
 class Diverged(InputError):
@@ -204,7 +225,15 @@ class Training:
         """Go back to a kept step: what was measured and kept after it is dropped, and the run goes on from
         there as a fresh run to it would. Raises `FieldError` for another step.
         """
-        state, engine = self._kept_state(step), self._engine
+        self._go_to(step, self._kept_state(step))
+        curves = self.curves
+        curves.moments = [one for one in curves.moments if one.step < step]
+        curves.measures = [one for one in curves.measures if one.step <= step]
+        self.states = {at: kept for at, kept in self.states.items() if at <= step}
+
+    def _go_to(self, step: int, state: Kept) -> None:
+        """Take the numbers of a state."""
+        engine = self._engine
         with engine.active():
             for name, numbers in state.numbers.items():
                 self.parameters[name][...] = engine.asarray(numbers)
@@ -212,11 +241,29 @@ class Training:
                 engine.xp.asarray(engine.asarray(one), copy=True) for one in state.moments
             )
         self.step = self._optimiser.count = step
-        curves = self.curves
-        curves.moments = [one for one in curves.moments if one.step < step]
-        curves.measures = [one for one in curves.measures if one.step <= step]
-        self.states = {at: kept for at, kept in self.states.items() if at <= step}
         self._last = self._pictured = None
+
+    def record(self) -> Record:
+        """The run as it is; a training of the same experiment that restores it goes on where this one is."""
+        curves, states = self.curves, dict(self.states)
+        present = states[self.step] if self.step in states else self._state()
+        return Record(
+            self._sampler,
+            self.course,
+            self._optimiser.settings,
+            self.step,
+            self._kept,
+            tuple(curves.moments),
+            tuple(curves.measures),
+            states,
+            present,
+        )
+
+    def restore(self, record: Record) -> None:
+        """Go on from a record of a run of the same experiment, task, course and optimiser."""
+        self.curves = Curves(list(record.moments), list(record.measures))
+        self.states, self._kept = dict(record.states), record.spacing
+        self._go_to(record.step, record.present)
 
     def change(self, course: Course, settings: Settings) -> None:
         """Take the next steps with another size of the batch, or other settings of the same optimiser."""
@@ -240,12 +287,15 @@ class Training:
         is_asked = texts.targets >= 0
         return float((outcome.predictions(self._engine) == texts.targets)[is_asked].mean())
 
-    def _keep(self) -> None:
-        """Keep the present state; when the states need more than their bytes, every second one goes."""
+    def _state(self) -> Kept:
+        """A copy of the present numbers."""
         with self._engine.active():
             copied = {name: self._engine.to_numpy(one).copy() for name, one in self.parameters.items()}
-            moments = tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments)
-        self.states[self.step] = Kept(copied, moments)
+            return Kept(copied, tuple(self._engine.to_numpy(one).copy() for one in self._optimiser.moments))
+
+    def _keep(self) -> None:
+        """Keep the present state; when the states need more than their bytes, every second one goes."""
+        self.states[self.step] = self._state()
         size = self.states[self.step].nbytes
         while len(self.states) * size > KEPT_BYTES and len(self.states) > 2:
             self._kept *= 2
@@ -283,6 +333,14 @@ class Run:
         """The experiment at a kept step. Raises `FieldError` for another one."""
         return self.training.at(step)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the trained experiment with the run beside it into a `.safetensors` file; a `.json` file has
+        the experiment alone. Returns the path. Raises `DocumentError`.
+        """
+        from attnviz.training.file import save_run
+
+        return save_run(self.experiment, self.training.record(), path)
+
 
 def train(
     experiment: Experiment,
@@ -294,17 +352,22 @@ def train(
     told: Callable[[Training], None] = lambda training: None,
     check: Check = never_cancelled,
     is_over: Callable[[Training], bool] = lambda training: False,
+    record: Record | None = None,
 ) -> Run:
     """Train an experiment on the texts of a task; `told` hears of each measured state.
 
-    The run ends after `settings.steps`, or before the first step at which it `is_over`. Raises `FieldError`
-    for an experiment that cannot be trained, or sizes that do not fit it, and `Diverged`.
+    With the `record` of a run of the experiment, it goes on from there. The run ends after `settings.steps`,
+    or before the first step at which it `is_over`. Raises `FieldError` for an experiment that cannot be
+    trained, or sizes that do not fit it, and `Diverged`.
     """
 
     def job(on: Engine) -> Run:
         training = Training(on, experiment, sampler, course, settings)
-        training.measure()
-        told(training)
+        if record is not None:
+            training.restore(record)
+        if training.step not in (one.step for one in training.curves.measures[-1:]):
+            training.measure()
+            told(training)
         while training.step < settings.steps and not is_over(training):
             check()
             training.advance()

@@ -25,6 +25,8 @@ Bools = NDArray[np.bool_]
 
 HELD_OUT = 8
 """One text in eight is held out, where a task makes its texts."""
+MOST_TOKENS = 16_384
+"""Tokens of a text, at most."""
 MOST_TRIES = 200
 """Draws until a text of the wanted side is found: one of eight is missed so often once in 10¹¹ texts."""
 
@@ -76,7 +78,7 @@ class Copy:
         _check("words", self.n_words, 2)
         _check("shortest", self.shortest, 2, self.n_words)
         _check("longest", self.longest, self.shortest, self.n_words)
-        _check("tokens", self.n_tokens, self.longest + 2)
+        _check("tokens", self.n_tokens, self.longest + 2, MOST_TOKENS)
 
     def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """See `Sampler`."""
@@ -223,7 +225,7 @@ class Addition:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Lines of a text in `ids` of tokens; asked is each next token of a line.
+    """Lines of a `text` as numbers of words; asked is each next token of a line.
 
     Every `HELD_OUT`th line is held out; of fewer lines the last part. A text is a window of `n_tokens` over
     the lines of a side in a row.
@@ -231,10 +233,11 @@ class Lines:
 
     lines: tuple[tuple[int, ...], ...]
     n_words: int
+    text: str
     n_tokens: int = 32
 
     def __post_init__(self) -> None:
-        _check("tokens", self.n_tokens, 2)
+        _check("tokens", self.n_tokens, 2, MOST_TOKENS)
         shortest = min(len(side) for side in self.sides)
         if shortest <= self.n_tokens:
             needed = must_be("a text whose held-out part has more than {n} tokens", n=self.n_tokens)
@@ -244,7 +247,7 @@ class Lines:
     def sides(self) -> tuple[Ids, Ids]:
         """The tokens of both sides in a row: trained, held out."""
         if len(self.lines) < HELD_OUT:
-            row = np.concatenate([np.array(line, np.int64) for line in self.lines])
+            row = np.array([token for line in self.lines for token in line], np.int64)
             cut = len(row) - len(row) // HELD_OUT
             return row[:cut], row[cut:]
         sides: tuple[list[int], list[int]] = ([], [])
@@ -357,15 +360,25 @@ LINES = next(task.id for task in TASKS if task.make is Lines)
 
 
 def made_task(id_: str, *given: Any, **sizes: int) -> Sampler:
-    """A task with its sizes; `given` are the lines of a text and the number of words of a document, which the
-    task of lines takes, and no other. Raises `FieldError` for another name or size.
+    """A task with its sizes; `given` are the lines of a text, the number of words of a document, and the
+    text, which the task of lines takes, and no other. Raises `FieldError` for another name or size.
     """
     takes_text = [task for task, row in TASK_BY_ID.items() if (row.make is Lines) == bool(given)]
     if id_ not in takes_text:
         raise FieldError("task", id_, among(takes_text))
     make: Any = TASK_BY_ID[id_].make
-    names = [one.name for one in fields(make) if one.default is not MISSING]
+    names = size_names(make)
     strange = next((name for name in sizes if name not in names), None)
     if strange is not None:
         raise FieldError("sizes", strange, among(names))
     return TASK_BY_ID[id_].make(*given, **sizes)
+
+
+def size_names(task: Any) -> list[str]:
+    """The sizes of a sampler, or of the class of one."""
+    return [one.name for one in fields(task) if one.default is not MISSING]
+
+
+def task_of(sampler: Sampler) -> Task:
+    """The task of a sampler."""
+    return next(row for row in TASKS if row.make is type(sampler))

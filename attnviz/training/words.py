@@ -88,7 +88,7 @@ def task_for(experiment: Experiment, id_: str, text: str = "", **sizes: int) -> 
     """
     if id_ != LINES:
         return made_task(id_, **sizes)
-    return made_task(id_, lines_of(experiment, text), len(ids_of_words(experiment)), **sizes)
+    return made_task(id_, lines_of(experiment, text), len(ids_of_words(experiment)), text, **sizes)
 
 
 def lines_of(experiment: Experiment, text: str) -> tuple[tuple[int, ...], ...]:

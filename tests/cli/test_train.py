@@ -61,6 +61,52 @@ def test_wrong_options_are_one_sentence(options: list[str], sentence: str, capsy
     assert captured.out == "" and captured.err.count("\n") == 1 and sentence in captured.err
 
 
+def test_a_run_goes_on_in_the_shell(tmp_path: Path, capsys: Capture) -> None:
+    whole, part = (str(tmp_path / f"{name}.safetensors") for name in ("whole", "part"))
+    begin = ["train", "toy-attention", *SIZES, "--batch", "4"]
+    assert main([*begin, "--steps", "60", "-o", whole]) == 0
+    table = capsys.readouterr().out
+    assert main([*begin, "--steps", "50", "-o", part]) == 0
+    capsys.readouterr()
+    assert main(["train", part, "--resume", "--steps", "60"]) == 0
+    assert capsys.readouterr().out == table
+    one, other = attnviz.load_run(whole), attnviz.load_run(part)
+    assert one.experiment == other.experiment and one.curves.moments == other.curves.moments
+    assert one.steps == other.steps == (0, 25, 50)
+    longer = str(tmp_path / "longer.safetensors")
+    assert main(["train", part, "--resume", "--steps", "75", "--json", "-o", longer]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [75]
+    assert attnviz.load_run(longer).training.step == 75 and attnviz.load_run(part).training.step == 60
+    assert main(["run", part]) == 0  # a document like any other
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ([], "--steps must be a whole number of at least 11; got 10."),
+        (["--steps", "10"], "--steps must be a whole number of at least 11; got 10."),
+        (["--steps", "20", "--rate", "1"], "--rate must be left out with --resume"),
+        (["--steps", "20", "--task", "copy"], "--task must be left out with --resume"),
+        (["--steps", "20", "--dtype", "float64"], "--dtype must be left out with --resume"),
+    ],
+)
+def test_a_run_keeps_what_it_began_with(
+    options: list[str], sentence: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = str(tmp_path / "run.safetensors")
+    assert main(["train", "toy-attention", *SIZES, "--steps", "10", "-o", file]) == 0
+    capsys.readouterr()
+    assert main(["train", file, "--resume", *options]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_document_without_a_run_has_nothing_to_go_on_from(capsys: Capture) -> None:
+    assert main(["train", "toy-attention", "--resume"]) == 2
+    said = capsys.readouterr().err
+    assert "toy-attention: The file must have a run beside its document; it has none." in said
+
+
 def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     file = tmp_path / "after.safetensors"
     command = [sys.executable, "-m", "attnviz", "train", "toy-attention", *SIZES, "--json"]
@@ -75,3 +121,5 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     last = json.loads(rest.splitlines()[-1]) if rest.strip() else {"step": 25}
     assert f"stopped after {last['step']} steps" in said
     assert attnviz.load(file).experiment.vocabulary is not None
+    run = attnviz.load_run(file)
+    assert run.training.step == last["step"] == len(run.curves.moments)

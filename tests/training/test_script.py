@@ -98,7 +98,7 @@ SAMPLERS: tuple[Sampler, ...] = (
     Copy(n_tokens=9, n_words=6, shortest=3, longest=6),
     Lookup(pairs=2, n_words=8),
     Addition(modulus=7, seed=3),
-    Lines(tuple((1, 2, 3, 0, number % 4) for number in range(20)), 4, n_tokens=3),
+    Lines(tuple((1, 2, 3, 0, number % 4) for number in range(20)), 4, "", n_tokens=3),
 )
 
 

@@ -12,7 +12,7 @@ SAMPLERS: dict[str, Sampler] = {
     "copy": Copy(),
     "lookup": Lookup(),
     "addition": Addition(),
-    "lines": Lines(TEXT, 11, 12),
+    "lines": Lines(TEXT, 11, "", 12),
 }
 
 
@@ -113,7 +113,7 @@ def test_lines_are_windows_of_one_side() -> None:
 
 
 def test_a_single_line_holds_its_end_out() -> None:
-    sampler = Lines((tuple(range(80)),), 80, 8)
+    sampler = Lines((tuple(range(80)),), 80, "", 8)
     assert [side.tolist() for side in sampler.sides] == [list(range(70)), list(range(70, 80))]
 
 
@@ -122,10 +122,13 @@ def test_a_single_line_holds_its_end_out() -> None:
     [
         (lambda: Copy(shortest=1), "task.shortest must be a whole number from 2 to 16; got 1"),
         (lambda: Copy(longest=17), "task.longest must be a whole number from 5 to 16; got 17"),
-        (lambda: Copy(n_tokens=17), "task.tokens must be a whole number of at least 18; got 17"),
+        (lambda: Copy(n_tokens=17), "task.tokens must be a whole number from 18 to 16,384; got 17"),
         (lambda: Lookup(pairs=17), "task.pairs must be a whole number from 2 to 16; got 17"),
         (lambda: Addition(modulus=1), "task.modulus must be a whole number from 2 to 997; got 1"),
-        (lambda: Lines(((1, 2, 3),), 4, 8), "text must be a text whose held-out part has more than 8 tokens"),
+        (
+            lambda: Lines(((1, 2, 3),), 4, "", 8),
+            "text must be a text whose held-out part has more than 8 tokens",
+        ),
     ],
 )
 def test_sizes_that_make_no_text_are_refused(make: object, sentence: str) -> None:

@@ -98,7 +98,7 @@ def _wanted(known: Document, options: Namespace) -> Wanted:
 
 CONDITIONS = (
     *(Condition(option, "--train", is_barred=True) for option in ("--stages", "--site")),
-    *train.CONDITIONS,
+    *train.OF_THE_TASK,
     Condition("--train", "--with", ("torch",)),
     *(Condition(option, "--train") for option in train.COURSE if option != "--lines"),  # by its task
 )

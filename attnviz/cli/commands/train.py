@@ -1,7 +1,8 @@
-"""`attnviz train`: train a document on a task; its curves as a table or JSON, and the trained document."""
+"""`attnviz train`: train a document on a task; its curves as a table or JSON, and a file of the run."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import sys
@@ -13,22 +14,33 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command, Condition, Named
-from attnviz.cli.options import Count, add_document, document, notice, number_option, print_table, written
+from attnviz.cli.options import (
+    Count,
+    add_document,
+    document,
+    notice,
+    number_option,
+    print_table,
+    run_beside,
+    written,
+)
 from attnviz.core.text import in_json, number
-from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim
+from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim, whole_number
 from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 
 if TYPE_CHECKING:
+    from attnviz.model.spec.document import Document
     from attnviz.model.spec.experiment import Experiment
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course, Measures, Run, Training
+    from attnviz.training.run import Course, Measures, Record, Run, Training
     from attnviz.training.tasks import Sampler
 
 TRAIN_FORMAT = N_(
     "With --json: one object a line for each measured state, with step, loss (the mean over held-out texts), "
     "accuracy (the share of right answers in them), trained_accuracy, and scores, a list of score, site, "
-    "head and value. Ctrl+C ends the run after its step, and what there is is saved."
+    "head and value. Ctrl+C ends the run after its step, and what there is is saved. With --resume, DOC is "
+    "the file of a run, which goes on as if it had never ended and is saved there, or in that of --output."
 )
 
 
@@ -82,25 +94,28 @@ def add_course(command: ArgumentParser) -> None:
 def add(command: ArgumentParser) -> None:
     """Add the options."""
     add_document(command)
+    command.add_argument("--resume", action="store_true", help=_("go on with the run in the file DOC"))
     add_course(command)
     command.add_argument(
         "--until", type=number_option, metavar="SHARE", help=_("end above this held-out accuracy")
     )
     command.add_argument("--json", action="store_true", help=_("print JSON lines instead of a table"))
     command.add_argument(
-        "-o", "--output", metavar="FILE", help=_("the trained document, .safetensors or .json")
+        "-o",
+        "--output",
+        metavar="FILE",
+        help=_("the run, .safetensors, or its document alone, .json"),
     )
 
 
 def run(options: Namespace) -> int:
-    """Train, print the curves, and save the document."""
-    from attnviz.model.io.files import save
+    """Train, print the curves, and save the run."""
+    from attnviz.training.file import save_run
     from attnviz.training.run import train
 
     known = document(options)
-    experiment, sampler = prepared(known.experiment, options)
-    course, settings = course_of(options)
-    progress = _Progress(options)
+    experiment, sampler, course, settings, record = _resumed(known, options) or _begun(known, options)
+    progress = _Progress(options.json, settings.steps, 0 if record is None else record.step)
     with _Interrupted() as interrupted:
 
         def is_over(training: Training) -> bool:
@@ -109,13 +124,27 @@ def run(options: Namespace) -> int:
             return interrupted.is_set or bool(is_solved)
 
         where = options.engine, options.device
-        done = train(experiment, sampler, course, settings, *where, progress.told, is_over=is_over)
+        done = train(
+            experiment, sampler, course, settings, *where, progress.told, is_over=is_over, record=record
+        )
     progress.end(done)
     if interrupted.is_set:
         notice(Message("stopped after {n} steps", n=done.training.step))
-    if options.output is not None:
-        written(options.output, lambda: save(replace(known, experiment=done.experiment), options.output))
+    output = options.output or (options.document if options.resume else None)
+    if output is not None:
+        trained = replace(known, experiment=done.experiment)
+        written(output, lambda: save_run(trained, done.training.record(), output))
     return 0
+
+
+Begun = tuple["Experiment", "Sampler", "Course", "Settings", "Record | None"]
+"""A run to begin, or to go on with from its record."""
+
+
+def _begun(known: Document, options: Namespace) -> Begun:
+    """The run of the options."""
+    experiment, sampler = prepared(known.experiment, options)
+    return experiment, sampler, *course_of(options), None
 
 
 def course_of(options: Namespace) -> tuple[Course, Settings]:
@@ -133,6 +162,19 @@ def course_of(options: Namespace) -> tuple[Course, Settings]:
         steps=options.steps,
     )
     return Course(options.batch, options.seed), settings
+
+
+def _resumed(known: Document, options: Namespace) -> Begun | None:
+    """The run in the file of the document; None without --resume."""
+    if not options.resume:
+        return None
+    record = run_beside(options.document, known)
+    settings = record.settings
+    if "--steps" in options.typed:
+        settings = dataclasses.replace(settings, steps=options.steps)
+    if settings.steps <= record.step:
+        raise FieldError("--steps", settings.steps, whole_number(record.step + 1))
+    return known.experiment, record.sampler, record.course, settings, record
 
 
 def prepared(experiment: Experiment, options: Namespace) -> tuple[Experiment, Sampler]:
@@ -187,17 +229,19 @@ class _Interrupted:
 class _Progress:
     """The output: a line in the terminal while the run goes on, JSON lines, or a table at the end."""
 
-    def __init__(self, options: Namespace) -> None:
-        self._options, self._begun = options, time.monotonic()
+    def __init__(self, is_json: bool, steps: int, first: int) -> None:
+        """`steps` are those of the whole run, which is at the `first` now."""
+        self._is_json, self._steps, self._first = is_json, steps, first
+        self._begun = time.monotonic()
 
     def told(self, training: Training) -> None:
         """Print the last measures."""
-        measures, steps = training.curves.measures[-1], self._options.steps
-        if self._options.json:
+        measures, steps = training.curves.measures[-1], self._steps
+        if self._is_json:
             print(in_json(json.dumps(_record(measures))), flush=True)
         elif sys.stderr.isatty():
             seconds = time.monotonic() - self._begun
-            speed = training.step / seconds if seconds else 0.0
+            speed = (training.step - self._first) / seconds if seconds else 0.0
             left = (steps - training.step) / speed if speed else 0.0
             line = _("step {step} of {steps}: loss {loss}, {speed} steps/s, {left} s left").format(
                 step=training.step,
@@ -210,7 +254,7 @@ class _Progress:
 
     def end(self, run: Run) -> None:
         """Print the table of the measured states, twelve at most."""
-        if self._options.json:
+        if self._is_json:
             return
         if sys.stderr.isatty():
             print(file=sys.stderr)
@@ -270,11 +314,14 @@ COURSE = (
     "--seed",
 )
 """The options of a run."""
-
-CONDITIONS = (
+GIVEN_ONCE = (*(option for option in COURSE if option != "--steps"), "--dtype", "--text", "--edit")
+"""Options that a run has from its beginning."""
+OF_THE_TASK = (
     Condition("--lines", "--task", ("lines",)),
     Condition("--task", "--lines", of=("lines",)),
 )
+
+CONDITIONS = (*(Condition(option, "--resume", is_barred=True) for option in GIVEN_ONCE), *OF_THE_TASK)
 
 COMMAND = Command(
     "train", N_("train a document on a task, from its weights on"), add, run, TRAIN_FORMAT, CONDITIONS

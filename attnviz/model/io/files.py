@@ -30,7 +30,7 @@ from attnviz.model.io.json_text import MAX_TEXT, document_from, parse, write
 from attnviz.model.io.lock import hold, is_held
 from attnviz.model.io.regular_file import TooLarge, opened, read_text
 from attnviz.model.io.stand_in import said_of_file
-from attnviz.model.io.tensors import Progress, no_progress, read_tensors, write_tensors
+from attnviz.model.io.tensors import Attached, Progress, no_progress, read_tensors, write_tensors
 from attnviz.model.spec.arrays import Matrix
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -56,7 +56,7 @@ class DocumentError(InputError):
 
 def loads(text: str, name: str = "document") -> Document:
     """The document in JSON text; `name` begins the message of a `DocumentError`."""
-    return _named(name, lambda: document_from(parse(text), {}))
+    return named(name, lambda: document_from(parse(text), {}))
 
 
 def dumps(document: Document | Experiment) -> str:
@@ -81,7 +81,7 @@ def load(
         DocumentError: the file is missing, damaged, too large, or invalid.
     """
     file = Path(path)
-    return _named(file.name or str(file), lambda: _read(file, progress, shipped, linked))
+    return named(file.name or str(file), lambda: _read(file, progress, shipped, linked))
 
 
 def save(
@@ -90,11 +90,12 @@ def save(
     progress: Progress = no_progress,
     *,
     with_weights: bool = False,
+    attached: Attached | None = None,
 ) -> Path:
     """Write a document and return its path.
 
     A document of an imported model points at the checkpoint, and has the numbers that are not in it;
-    `with_weights` packs all of them.
+    `with_weights` packs all of them. A `.safetensors` file also has `attached`, the run of the document.
 
     The suffix selects the format. Without one, `.json` is appended if the arrays fit, else `.safetensors`.
     The old file stays unchanged until the new one is complete on the disk. `progress` receives the written
@@ -106,7 +107,7 @@ def save(
     """
     file = Path(path)
     whole = _document(document)
-    return _named(file.name or str(file), lambda: _write(whole, file, progress, with_weights))
+    return named(file.name or str(file), lambda: _write(whole, file, progress, with_weights, attached))
 
 
 def number_count(experiment: Experiment, *, with_weights: bool = False) -> int:
@@ -136,7 +137,7 @@ def _document(document: Document | Experiment) -> Document:
     raise TypeError(f"document must be an Experiment or a Document; got a {type(document).__name__}.")
 
 
-def _named(name: str, action: Callable[[], _Result]) -> _Result:
+def named(name: str, action: Callable[[], _Result]) -> _Result:
     """Run `action`, and convert every expected error into a `DocumentError` about `name`."""
     try:
         return action()
@@ -190,13 +191,16 @@ def record_of(document: Document, command: str = "", shipped: Mapping[Matrix, st
 # --- writing ---------------------------------------------------------------------------------------
 
 
-def _write(document: Document, path: Path, progress: Progress, with_weights: bool) -> Path:
+def _write(
+    document: Document, path: Path, progress: Progress, with_weights: bool, attached: Attached | None
+) -> Path:
     count = number_count(document.experiment, with_weights=with_weights)
     link = None if with_weights else link_of(document.experiment)
     if path.name in ("", ".."):
         raise InputError(Message("A document must have a file name; got a folder."))
+    is_small = count <= INLINE_NUMBERS and attached is None
     if not path.suffix:
-        path = path.with_name(path.name + (JSON_SUFFIX if count <= INLINE_NUMBERS else TENSORS_SUFFIX))
+        path = path.with_name(path.name + (JSON_SUFFIX if is_small else TENSORS_SUFFIX))
     suffix = path.suffix.lower()
     if suffix == TENSORS_SUFFIX:
         data = write_tensors(
@@ -204,6 +208,7 @@ def _write(document: Document, path: Path, progress: Progress, with_weights: boo
             _own(document.experiment, link),
             lambda share: progress(WRITTEN_SHARE * share),
             link,
+            attached,
         )
     elif suffix != JSON_SUFFIX:
         raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))

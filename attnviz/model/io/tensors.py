@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,14 @@ MOST_AXES = 8
 
 LONGEST_AXIS = 2**40
 
-_KEY, _CHECKSUMS = "attnviz", "crc32"
+_KEY, _RUN, _CHECKSUMS = "attnviz", "run", "crc32"
+
+OF_RUN = f"{_RUN}/"
+"""The beginning of the names of the tensors of a run; those of a document have no slash."""
+
+_DTYPES = STORED_DTYPES | {"U8": np.dtype(np.uint8)}
+"""Those of a run, which may have a text."""
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 Progress = Callable[[float], None]
 """Receives the completed share, 0 to 1; an exception from it ends the reading or writing."""
@@ -44,14 +51,35 @@ def no_progress(share: float) -> None:
     """Ignore the progress."""
 
 
+class Attached(NamedTuple):
+    """A run beside a document in its file: JSON text, and arrays (rows, columns) of floats or bytes."""
+
+    text: str
+    arrays: Mapping[str, NDArray[Any]]
+
+
+class _Tensor(NamedTuple):
+    """One tensor to be written; `parts()` are its numbers in order."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    parts: Callable[[], Iterable[NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * _DTYPES[self.dtype].itemsize
+
+
 def write_tensors(
     document: Document,
     matrices: Iterable[tuple[str, Matrix]],
     progress: Progress = no_progress,
     link: Link | None = None,
+    attached: Attached | None = None,
 ) -> Iterator[bytes]:
     """The bytes of a safetensors file, part by part; `matrices` names the document's arrays, without those of
-    the checkpoint `link`.
+    the checkpoint `link`. `attached` is the run beside the document.
 
     Arrays keep their precision. The metadata has a CRC-32 of each, which reveals a damaged file. Raises
     `ValueError` for more numbers than can be read, before the first part.
@@ -59,37 +87,46 @@ def write_tensors(
     names: dict[Matrix, str] = {}
     for name, matrix in matrices:
         names.setdefault(matrix, name)
-    total = sum(math.prod(matrix.shape) for matrix in names)
+    tensors = [_Tensor(name, matrix.stored, matrix.shape, matrix.parts) for matrix, name in names.items()]
+    for name, array in () if attached is None else attached.arrays.items():
+        whole = np.ascontiguousarray(array)
+        tensors.append(_Tensor(OF_RUN + name, _NAMES[whole.dtype], whole.shape, partial(tuple, [whole])))
+    total = sum(math.prod(tensor.shape) for tensor in tensors)
     if total > MAX_NUMBERS:
         raise InputError(
             Message("The arrays must have at most {most:,} numbers; got {n:,}.", most=MAX_NUMBERS, n=total)
         )
-    steps = 2 * sum(matrix.nbytes for matrix in names)
+    steps = 2 * sum(tensor.nbytes for tensor in tensors)
     # The largest items first, as safetensors has them: each tensor begins at a multiple of its item's size.
-    ordered = sorted(names.items(), key=lambda item: (-STORED_DTYPES[item[0].stored].itemsize, item[1]))
+    ordered = sorted(tensors, key=lambda tensor: (-_DTYPES[tensor.dtype].itemsize, tensor.name))
     checksums, done = {}, 0
-    for matrix, name in ordered:
+    for tensor in ordered:
         checksum = 0
-        for part in matrix.parts():
+        for part in tensor.parts():
             checksum = zlib.crc32(part.tobytes(), checksum)
             done += part.nbytes
             progress(done / steps)
-        checksums[name] = f"{checksum:08x}"
-    yield _header({name: matrix for matrix, name in ordered}, checksums, write(document, names, link))
-    for matrix, _name in ordered:
-        for part in matrix.parts():
+        checksums[tensor.name] = f"{checksum:08x}"
+    texts = {_KEY: write(document, names, link)} | ({} if attached is None else {_RUN: attached.text})
+    yield _header(ordered, texts | {_CHECKSUMS: json.dumps(checksums)})
+    for tensor in ordered:
+        for part in tensor.parts():
             yield part.tobytes()
             done += part.nbytes
             progress(done / steps)
 
 
-def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -> bytes:
+def _header(tensors: Iterable[_Tensor], texts: Mapping[str, str]) -> bytes:
     """The length and the JSON before the numbers; spaces make it a multiple of eight bytes."""
-    header: dict[str, Any] = {"__metadata__": {_KEY: text, _CHECKSUMS: json.dumps(checksums)}}
+    header: dict[str, Any] = {"__metadata__": texts}
     end = 0
-    for name, matrix in matrices.items():
-        begin, end = end, end + matrix.nbytes
-        header[name] = {"dtype": matrix.stored, "shape": list(matrix.shape), "data_offsets": [begin, end]}
+    for tensor in tensors:
+        begin, end = end, end + tensor.nbytes
+        header[tensor.name] = {
+            "dtype": tensor.dtype,
+            "shape": list(tensor.shape),
+            "data_offsets": [begin, end],
+        }
     data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
     data += b" " * (-len(data) % 8)
     return len(data).to_bytes(8, "little") + data
@@ -98,42 +135,28 @@ def _header(matrices: dict[str, Matrix], checksums: dict[str, str], text: str) -
 def read_tensors(path: Path, progress: Progress = no_progress, linked: Linked = nothing_linked) -> Document:
     """The document in a safetensors file; `linked` supplies the matrices of its checkpoint.
 
-    Raises `ValueError` (one sentence) and `OSError`.
+    The arrays of a run beside it are not read. Raises `ValueError` (one sentence) and `OSError`.
     """
-    with opened(path) as file:
-        size = length_of(file)
-        header, start = read_header(file, size)
-    metadata = header.pop("__metadata__", {})
-    text = metadata.get(_KEY) if isinstance(metadata, dict) else None
+    opened_ = _Opened(path)
+    text = opened_.metadata.get(_KEY)
     if not isinstance(text, str):
         raise InputError(
             Message(
                 "The metadata must contain {key}, an attnviz document; got tensors alone.", key=repr(_KEY)
             )
         )
-    checksums = _checksums(metadata.get(_CHECKSUMS))
-    places = {name: _place(name, entry) for name, entry in header.items()}
-    _check_places(places, size - start)
     used: set[str] = set()
-    whole = len(places)
+    own = [name for name in opened_.places if not (opened_.has_run and name.startswith(OF_RUN))]
 
     def read(name: str) -> Matrix:
         used.add(name)
-        dtype, shape, begin = places[name]
-        array = read_array(path, dtype, shape, start + begin)
-        if array is None:
-            raise _tensor_error(
-                name, Message("fewer"), Message("must have {n:,} numbers", n=math.prod(shape))
-            )
-        if name in checksums and checksums[name] != zlib.crc32(array.data):
-            saved = Message("must have the numbers that were saved, by its checksum")
-            raise _tensor_error(name, Message("other numbers"), saved)
-        progress(len(used) / whole)
+        array = opened_.read(name)
+        progress(len(used) / len(own))
         return Matrix.taken(array)
 
-    tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in places}
+    tensors: dict[str, Callable[[], Matrix]] = {name: partial(read, name) for name in own}
     document = document_from(parse(text), tensors, linked)
-    unused = [name for name in places if name not in used]
+    unused = [name for name in own if name not in used]
     if unused:
         raise InputError(
             Message(
@@ -142,6 +165,62 @@ def read_tensors(path: Path, progress: Progress = no_progress, linked: Linked = 
             )
         )
     return document
+
+
+class AttachedFile(NamedTuple):
+    """The run beside a document in its file, as it is stored: JSON text, and the shapes of arrays by name.
+
+    `read(name)` returns an array. Raises `FieldError` for a damaged one, and `OSError`.
+    """
+
+    text: str
+    shapes: Mapping[str, tuple[int, int]]
+    read: Callable[[str], NDArray[Any]]
+
+
+def read_attached(path: Path) -> AttachedFile | None:
+    """The run beside the document in a safetensors file; None without one.
+
+    Raises `ValueError` (one sentence) and `OSError`.
+    """
+    opened_ = _Opened(path)
+    if not opened_.has_run:
+        return None
+    names = [name for name in opened_.places if name.startswith(OF_RUN)]
+    shapes = {name.removeprefix(OF_RUN): opened_.places[name][1] for name in names}
+    return AttachedFile(opened_.metadata[_RUN], shapes, lambda name: opened_.read(OF_RUN + name))
+
+
+class _Opened:
+    """The checked header of a safetensors file: its metadata, and the places of its tensors."""
+
+    def __init__(self, path: Path) -> None:
+        with opened(path) as file:
+            size = length_of(file)
+            header, self._start = read_header(file, size)
+        metadata = header.pop("__metadata__", {})
+        self._path, self.metadata = path, metadata if isinstance(metadata, dict) else {}
+        self._checksums = _checksums(self.metadata.get(_CHECKSUMS))
+        self.places = {name: _place(name, entry) for name, entry in header.items()}
+        _check_places(self.places, size - self._start)
+
+    @property
+    def has_run(self) -> bool:
+        """True if a run stands beside the document."""
+        return isinstance(self.metadata.get(_RUN), str)
+
+    def read(self, name: str) -> NDArray[Any]:
+        """The numbers of a tensor. Raises `FieldError` for others than were saved."""
+        dtype, shape, begin = self.places[name]
+        array = read_array(self._path, dtype, shape, self._start + begin)
+        if array is None:
+            raise _tensor_error(
+                name, Message("fewer"), Message("must have {n:,} numbers", n=math.prod(shape))
+            )
+        if name in self._checksums and self._checksums[name] != zlib.crc32(array.data):
+            saved = Message("must have the numbers that were saved, by its checksum")
+            raise _tensor_error(name, Message("other numbers"), saved)
+        return array
 
 
 def read_array(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> NDArray[Any] | None:
@@ -202,20 +281,19 @@ def _place(name: str, entry: Any) -> _Place:
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise _tensor_error(name, entry, must_be("an object with dtype, shape and data_offsets"))
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in STORED_DTYPES:
-        raise _tensor_error(
-            name, dtype, Message("must have a dtype of {choices}", choices=", ".join(STORED_DTYPES))
-        )
+    known = _DTYPES if name.startswith(OF_RUN) else STORED_DTYPES
+    if not isinstance(dtype, str) or dtype not in known:
+        raise _tensor_error(name, dtype, Message("must have a dtype of {choices}", choices=", ".join(known)))
     if not _two_counts(shape) or 0 in shape:
         raise _tensor_error(name, shape, Message("must have a shape of [rows, columns], both at least 1"))
-    length = math.prod(shape) * STORED_DTYPES[dtype].itemsize
+    length = math.prod(shape) * known[dtype].itemsize
     if not _two_counts(offsets) or offsets[1] - offsets[0] != length:
         raise _tensor_error(
             name,
             offsets,
             Message("must have data_offsets {n:,} bytes apart, as its shape requires", n=length),
         )
-    return STORED_DTYPES[dtype], (shape[0], shape[1]), offsets[0]
+    return known[dtype], (shape[0], shape[1]), offsets[0]
 
 
 def _two_counts(value: Any) -> bool:
