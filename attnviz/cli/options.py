@@ -40,7 +40,7 @@ from attnviz.model.text import MODEL, split_text
 if TYPE_CHECKING:
     from attnviz.model.io.carriers.record import Record
     from attnviz.model.trace import Trace
-    from attnviz.training.run import Record as TrainingRecord
+    from attnviz.training.run import Run
 
 DOC_HELP = N_(
     "a document file, an .npz file (see attnviz gui --help), the name of a preset (see attnviz presets), "
@@ -248,18 +248,14 @@ def recorded(document: Document) -> Record:
     return record_of(document, shlex.join(["attnviz", *sys.argv[1:]]))
 
 
-def run_beside(path: str, document: Document) -> TrainingRecord:
-    """The training run beside the document of a file. Raises `Named` for a file without one."""
-    from attnviz.training.file import record_in
+def trained(known: Document, options: Namespace) -> Run:
+    """The training run beside the document of a file. Raises `ValueError` for a file without one."""
+    from attnviz.training.file import load_run
 
     try:
-        record = record_in(path, document.experiment)
-    except (OSError, ValueError) as error:
-        raise Named(about(verbatim(path), message_of(error))) from None
-    if record is None:
-        none = Message("The file must have a run beside its document; it has none.")
-        raise Named(about(verbatim(path), none))
-    return record
+        return load_run(options.document, known, options.engine, options.device)
+    except ValueError as error:
+        raise Named(message_of(error)) from None
 
 
 def written(path: str, write: Callable[[], object]) -> None:

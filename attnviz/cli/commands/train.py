@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from attnviz.cli.command import Command, Condition, Named
-from attnviz.cli.options import (
-    Count,
-    add_document,
-    document,
-    notice,
-    number_option,
-    print_table,
-    run_beside,
-    written,
-)
+from attnviz.cli.options import Count, add_document, document, notice, number_option, print_table, written
 from attnviz.core.text import in_json, number
 from attnviz.errors import FieldError, InputError, Message, about, message_of, must_be, verbatim, whole_number
 from attnviz.i18n import N_, _
@@ -166,9 +157,17 @@ def course_of(options: Namespace) -> tuple[Course, Settings]:
 
 def _resumed(known: Document, options: Namespace) -> Begun | None:
     """The run in the file of the document; None without --resume."""
+    from attnviz.training.file import record_in
+
     if not options.resume:
         return None
-    record = run_beside(options.document, known)
+    try:
+        record = record_in(options.document, known.experiment)
+    except (OSError, ValueError) as error:
+        raise Named(about(verbatim(options.document), message_of(error))) from None
+    if record is None:
+        none = Message("The file must have a run beside its document; it has none.")
+        raise Named(about(verbatim(options.document), none))
     settings = record.settings
     if "--steps" in options.typed:
         settings = dataclasses.replace(settings, steps=options.steps)
