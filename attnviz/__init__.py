@@ -424,11 +424,11 @@ def holds(
     return is_true(claim, Scope(trace, given.view if isinstance(given, Document) else View()))
 
 
-def _of_run(given: Any) -> tuple[Any, Run | None]:
-    """The trained experiment of a run, and the run; anything else stays."""
+def _of_run(given: Any) -> tuple[Any, Callable[[], Run] | None]:
+    """The trained experiment of a run, and what returns the run; anything else stays."""
     from attnviz.training.run import Run
 
-    return (given.experiment, given) if isinstance(given, Run) else (given, None)
+    return (given.experiment, lambda: given) if isinstance(given, Run) else (given, None)
 
 
 def _experiment(given: Any) -> Experiment:

@@ -31,7 +31,7 @@ def run() -> Run:
 
 
 def subject(run: Run) -> Subject:
-    return Subject(attnviz.run(run.experiment), run=run)
+    return Subject(attnviz.run(run.experiment), run=lambda: run)
 
 
 def lines(figure: Any) -> list[tuple[np.ndarray, np.ndarray, str, float]]:

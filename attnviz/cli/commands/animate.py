@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
+from functools import partial
 
 from attnviz.cli.command import OUTPUT, Command, Condition
 from attnviz.cli.options import (
@@ -70,7 +71,7 @@ def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
     from attnviz.compute.execute import execute_decoding, execute_shown
     from attnviz.figures.sequences import Sequence, frames, save_sequence
-    from attnviz.figures.sequences.frames import SUM, TRAINING, USUAL_KIND, Engines
+    from attnviz.figures.sequences.frames import SUM, USUAL_KIND, Engines
     from attnviz.figures.sequences.outputs import check_fps, output_of
 
     known, look, where = document(options), style(options), (options.engine, options.device)
@@ -83,8 +84,7 @@ def run(options: Namespace) -> int:
         options.kind = options.kind or USUAL_KIND.get(options.over)
     if options.over == SUM and options.part is not None:
         raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))
-    if options.over == TRAINING:
-        subject = replace(subject, run=trained(known, options))
+    subject = replace(subject, run=partial(trained, known, options))
     kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),

@@ -23,7 +23,7 @@ from attnviz.cli.picture import (
     subject_of,
 )
 from attnviz.errors import FieldError, whole_number
-from attnviz.figures.kinds.table import CURVES, UNFOLLOWED
+from attnviz.figures.kinds.table import UNFOLLOWED
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(options: Namespace) -> int:
         decoding=partial(_decoded, known, options),
         other=other_of(options, known.view),
         alignment=options.align,
-        run=trained(known, options) if kind == CURVES else None,
+        run=partial(trained, known, options),
     )
     figure, report = reported(kind, subject, look)
     unmet = (check.text for check in report.checks if not check.is_met)

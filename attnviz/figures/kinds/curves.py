@@ -35,8 +35,8 @@ def why_no_curves(subject: Subject) -> Message | None:
 
 def draw_curves(subject: Subject, style: Style) -> Drawing:
     """Three charts; the dashed line is the step at which the task is solved."""
-    run, shades = subject.run, style.shades
-    assert run is not None
+    assert subject.run is not None
+    run, shades = subject.run(), style.shades
     measures, task = run.curves.measures, task_of(run.training.record().sampler)
     steps = np.array([one.step for one in measures], float)
     held_out, trained = _("held-out texts"), _("texts of the steps")

@@ -240,9 +240,9 @@ def _pulled(subject: Subject, engines: Engines, progress: Progress, kind: str) -
 
 def _trained(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
     """A frame for each kept state, with its held-out accuracy where that was measured."""
-    run = subject.run
-    if run is None:
+    if subject.run is None:
         raise InputError(NO_RUN)
+    run = subject.run()
     accuracies = {one.step: one.accuracy for one in run.curves.measures}
     made = []
     for index, step in enumerate(run.steps):
