@@ -26,7 +26,7 @@ from attnviz.gui.head_names import HeadNames
 from attnviz.gui.player import Arrive, Event, Follow, Player
 from attnviz.gui.pointer import Pointer
 from attnviz.model.captions import check_links
-from attnviz.model.edit.chapters import Chapters
+from attnviz.model.edit.chapters import Begun, Chapters, RunRecord
 from attnviz.model.edit.generation import differs_in_writing
 from attnviz.model.edit.layers import companions, edit_alike
 from attnviz.model.edit.movement import removed_with_tokens
@@ -80,6 +80,10 @@ class Store(QObject):
     """(engine, device) that the next run uses."""
     history_changed = Signal()
     """Undo, redo or save may have become available or unavailable."""
+    run_changed = Signal()
+    """The training run of the document has gone on, or was left."""
+    run_opened = Signal()
+    """A document came with its run, from its file or from an earlier session."""
 
     def __init__(self, document: Document, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -242,6 +246,11 @@ class Store(QObject):
     def is_modified(self) -> bool:
         """True if the document differs from the last opened or saved one."""
         return self._chapters.present.is_modified
+
+    @property
+    def run(self) -> Begun | None:
+        """The training run of the document."""
+        return self._chapters.present.run
 
     @property
     def can_undo(self) -> bool:
@@ -472,18 +481,48 @@ class Store(QObject):
         self._point(pointing.split_gesture(self.pointer))
         self._move_to(self._chapters.redo())
 
-    def open(self, document: Document, path: Path | None = None, stamp: Stamp | None = None) -> None:
-        """Begin a chapter of the history with another document; undo returns to the present one."""
-        self._move_to(self._chapters.open(document, path, stamp))
+    def open(
+        self,
+        document: Document,
+        path: Path | None = None,
+        stamp: Stamp | None = None,
+        run: RunRecord | None = None,
+    ) -> None:
+        """Begin a chapter of the history with another document, perhaps with its run; undo returns to the
+        present one.
+        """
+        self._move_to(self._chapters.open(document, path, stamp, run))
+        if run is not None:
+            self.run_opened.emit()
 
     def restore(self, chapters: Chapters) -> None:
         """Add the documents of an earlier session, each with its history."""
         self._move_to(self._chapters.join(chapters))
+        if self.run is not None:
+            self.run_opened.emit()
 
-    def reload(self, document: Document, stamp: Stamp | None) -> None:
+    def reload(self, document: Document, stamp: Stamp | None, run: RunRecord | None = None) -> None:
         """Take the present content of the document's file; undo returns to the own edits."""
         self._point(pointing.split_gesture(self.pointer))
-        self._move_to(self._chapters.reload(document, stamp, datetime.now()))
+        self._move_to(self._chapters.reload(document, stamp, datetime.now(), run))
+
+    def set_run(self, run: Begun | None) -> None:
+        """Let the document have its run as far as it has come, or none."""
+        if run is self.run:
+            return
+        was_modified = self.is_modified
+        self._chapters = self._chapters.with_run(run)
+        self.run_changed.emit()
+        if self.is_modified != was_modified:
+            self.history_changed.emit()
+
+    def take_run(self) -> None:
+        """Give the document the weights that its run shows, as one edit."""
+        run = self.run
+        if run is not None and run.pending is not None and run.belongs_to(self.experiment):
+            shown = run.pending
+            self.set_run(Begun(run.record, (*run.experiments, shown), None, run.shown))
+            self.edit(lambda _present: shown)
 
     def go_to_chapter(self, number: int) -> None:
         """Return to an earlier document; undo returns to the present one."""
@@ -499,9 +538,11 @@ class Store(QObject):
             self._chapters = self._chapters.mark_exercise(is_one=is_one)
             self.history_changed.emit()
 
-    def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> None:
-        """Note that the file at `path` holds `document`."""
-        self._chapters = self._chapters.mark_saved(path, document, stamp)
+    def mark_saved(
+        self, path: Path, document: Document, stamp: Stamp | None = None, run: RunRecord | None = None
+    ) -> None:
+        """Note that the file at `path` holds `document`, with its `run`."""
+        self._chapters = self._chapters.mark_saved(path, document, stamp, run)
         self.history_changed.emit()
 
     def _put(self, document: Document) -> None:

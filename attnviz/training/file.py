@@ -132,8 +132,11 @@ def record_in(path: str | os.PathLike[str], experiment: Experiment) -> Record | 
     if file.suffix.lower() != TENSORS_SUFFIX:
         return None
     found = read_attached(file)
-    if found is None:
-        return None
+    return None if found is None else record_of(found, experiment)
+
+
+def record_of(found: AttachedFile, experiment: Experiment) -> Record:
+    """The run of a document with this `experiment`, as it is stored anywhere. Raises as `record_in` does."""
     said: _Said = _converted(parse(found.text), _Said, RUN)
     sampler = _sampler(said.task, found, experiment)
     course, settings = _of_class(said.course, Course), _of_class(said.settings, Settings)

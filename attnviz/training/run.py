@@ -19,10 +19,13 @@ from attnviz.core.text import number
 from attnviz.engines.engine import Engine
 from attnviz.errors import FieldError, InputError, Message, must_be, whole_number
 from attnviz.model.edit.edits import set_ids
+from attnviz.model.io.tensors import Attached
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.batch import NOT_COUNTED, Batch, Outcome
 from attnviz.training.optimiser import Optimiser, Settings
+from attnviz.training.parameters import parameters_of
 from attnviz.training.tasks import Sampler, Texts
+from attnviz.training.trainable import with_length
 from attnviz.training.words import ids_of_words
 
 Ids = NDArray[np.int64]
@@ -120,6 +123,31 @@ class Record:
     states: Mapping[int, Kept]
     present: Kept
 
+    def attached(self) -> Attached:
+        """The run as a file has it beside its document."""
+        from attnviz.training.file import attached
+
+        return attached(self)
+
+    def is_alike(self, one: Experiment, other: Experiment) -> bool:
+        """True if two experiments differ in their texts alone, for the task of the run."""
+        n = self.sampler.n_tokens
+        try:
+            return with_length(one, n) == with_length(other, n)
+        except InputError:
+            return False
+
+    def step_of(self, experiment: Experiment) -> int | None:
+        """The last state that has the weights of an experiment; None without one."""
+        numbers = {one.name: one.numbers() for one in parameters_of(experiment)}
+
+        def is_it(state: Kept) -> bool:
+            known = state.numbers.items()
+            return all(np.array_equal(mine, numbers[name].astype(mine.dtype)) for name, mine in known)
+
+        states = {**self.states, self.step: self.present}
+        return next((step for step in sorted(states, reverse=True) if is_it(states[step])), None)
+
 
 class Diverged(InputError):
     """A run whose loss is no number any more."""
@@ -143,6 +171,8 @@ class Training:
         self._kept = course.kept
         self._held_out = self.texts(HELD_OUT, HELD_OUT_TEXTS, is_held_out=True)
         self._last: tuple[Texts, Outcome] | None = None
+        self._record: Record | None = None
+        """The record of the present state, once made."""
         self._pictured: tuple[int, Experiment, dict[HeadPlace, Head]] | None = None
         """The step, experiment and heads of the last picture."""
         self._keep()
@@ -156,6 +186,7 @@ class Training:
 
     def advance(self) -> Moment:
         """One step. Raises `Diverged` for a loss or a gradient that is no number; the parameters stay."""
+        self._record = None
         texts = self.texts(self.step, self.course.batch)
         outcome = self._batch.loss_and_gradients(self.parameters, texts.ids, texts.targets, self.step)
         if not np.isfinite(outcome.loss):
@@ -188,6 +219,7 @@ class Training:
         accuracy = self._accuracy(self._held_out, held_out)
         found = Measures(self.step, held_out.loss, accuracy, trained, self.scores())
         self.curves.measures.append(found)
+        self._record = None
         return found
 
     def scores(self) -> dict[tuple[str, str, int], float]:
@@ -241,32 +273,38 @@ class Training:
                 engine.xp.asarray(engine.asarray(one), copy=True) for one in state.moments
             )
         self.step = self._optimiser.count = step
-        self._last = self._pictured = None
+        self._last = self._pictured = self._record = None
 
     def record(self) -> Record:
-        """The run as it is; a training of the same experiment that restores it goes on where this one is."""
-        curves, states = self.curves, dict(self.states)
-        present = states[self.step] if self.step in states else self._state()
-        return Record(
-            self._sampler,
-            self.course,
-            self._optimiser.settings,
-            self.step,
-            self._kept,
-            tuple(curves.moments),
-            tuple(curves.measures),
-            states,
-            present,
-        )
+        """The run as it is, the same as long as nothing changes; a training of the same experiment that
+        restores it goes on where this one is.
+        """
+        if self._record is None:
+            curves, states = self.curves, dict(self.states)
+            self._record = Record(
+                self._sampler,
+                self.course,
+                self._optimiser.settings,
+                self.step,
+                self._kept,
+                tuple(curves.moments),
+                tuple(curves.measures),
+                states,
+                states[self.step] if self.step in states else self._state(),
+            )
+        return self._record
 
     def restore(self, record: Record) -> None:
         """Go on from a record of a run of the same experiment, task, course and optimiser."""
         self.curves = Curves(list(record.moments), list(record.measures))
         self.states, self._kept = dict(record.states), record.spacing
         self._go_to(record.step, record.present)
+        self._record = record
 
     def change(self, course: Course, settings: Settings) -> None:
         """Take the next steps with another size of the batch, or other settings of the same optimiser."""
+        if (course, settings) != (self.course, self._optimiser.settings):
+            self._record = None
         self.course, self._optimiser.settings = course, settings
 
     @property

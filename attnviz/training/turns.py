@@ -12,8 +12,9 @@ from attnviz.core.progress import Check, never_cancelled
 from attnviz.engines.engine import Engine
 from attnviz.errors import InputError, Message
 from attnviz.model.spec.experiment import Experiment
+from attnviz.training.file import begun
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, HeadPlace, Measures, Moment, Training, scores_of
+from attnviz.training.run import Course, HeadPlace, Measures, Moment, Record, Training, scores_of
 from attnviz.training.tasks import Sampler
 
 TURN_S = 0.05
@@ -38,6 +39,7 @@ class Picture:
     measures: tuple[Measures, ...]
     steps: tuple[int, ...]
     nbytes: int
+    record: Record
     reason: Message | None = None
 
 
@@ -102,6 +104,7 @@ class Watched:
             tuple(training.curves.measures),
             tuple(sorted({*training.states, training.step})),
             training.nbytes,
+            training.record(),
             reason,
         )
         self._picture_s = max(time.monotonic() - begun, self._picture_s / 2)
@@ -111,6 +114,11 @@ class Watched:
         """Take the next steps with another batch size, rate, decay or number of steps."""
         self.settings = settings
         self.training.change(course, settings)
+
+
+def resume(experiment: Experiment, record: Record, engine: str = "numpy", device: str = "auto") -> Watched:
+    """A run that goes on from its record. Raises as `train` does."""
+    return Watched(begun(experiment, record, engine, device).training, record.settings)
 
 
 def begin(

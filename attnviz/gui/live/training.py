@@ -15,7 +15,7 @@ from attnviz.gui.live.answer import Answer
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course
+    from attnviz.training.run import Course, Record
     from attnviz.training.tasks import Sampler
     from attnviz.training.turns import Picture, Watched
 
@@ -30,6 +30,10 @@ class Plan:
     settings: Settings
     engine: str
     device: str
+    record: Record | None = None
+    """A run of the model that goes on, with this course and these settings."""
+    shown: int | None = None
+    """The step of it that is shown first; None: the last one."""
 
 
 class Stop:
@@ -55,12 +59,13 @@ class Turn:
 
 def compute(turn: Turn, check: Progress) -> tuple[Watched, Picture]:
     """The run and its picture, in a worker."""
-    from attnviz.training.turns import begin
+    from attnviz.training.turns import begin, resume
 
-    plan = turn.plan
+    plan, where = turn.plan, (turn.plan.engine, turn.plan.device)
     watched = turn.watched
-    if watched is None:
-        where = plan.engine, plan.device
+    if watched is None and plan.record is not None:
+        watched = resume(plan.experiment, plan.record, *where)
+    elif watched is None:
         watched = begin(plan.experiment, plan.sampler, plan.course, plan.settings, *where)
     if turn.most == 0:
         return watched, watched.look(watched.training.step if turn.start is None else turn.start)
@@ -110,7 +115,7 @@ class TrainingLive(QObject):
         self._forget()
         self.plan = plan
         if plan is not None:
-            self._ask(Turn(plan, None, None, 0))
+            self._ask(Turn(plan, None, plan.shown, 0))
         self.changed.emit()
 
     @Slot()

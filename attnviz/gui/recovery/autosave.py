@@ -24,6 +24,9 @@ Writing takes milliseconds of the processor from the edits of a drag, and at mos
 VIEW_MS = 5_000
 """The same after a change of the view, which happens at every step of a playing decoding."""
 
+RUN_MS = 10_000
+"""The same while a training run goes on: a crash loses the steps of this time."""
+
 AGAIN_MS = 10_000
 """Time after which a failed writing is tried again."""
 
@@ -60,6 +63,7 @@ class Autosave(QObject):
         self._timer.timeout.connect(self._write)
         store.changed.connect(self._on_changed)
         store.history_changed.connect(self._on_history)
+        store.run_changed.connect(self._on_run)
 
     @property
     def is_up_to_date(self) -> bool:
@@ -102,6 +106,10 @@ class Autosave(QObject):
     @Slot()
     def _on_history(self) -> None:
         self._arm(EDIT_MS)
+
+    @Slot()
+    def _on_run(self) -> None:
+        self._arm(RUN_MS)
 
     def _arm(self, milliseconds: int) -> None:
         """Write after this time, or earlier where that was decided before."""

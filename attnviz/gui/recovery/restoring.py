@@ -16,10 +16,12 @@ from attnviz.gui.recovery.autosave import Autosave
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.question_card import Answer, Question, QuestionCard
 from attnviz.i18n import N_, _
-from attnviz.model.edit.chapters import Chapters
+from attnviz.model.edit.chapters import Chapters, RunRecord
+from attnviz.model.io.tensors import AttachedFile
 from attnviz.model.io.titles import as_shown
 from attnviz.model.journal.crashes import Abandoned, find_abandoned
 from attnviz.model.journal.records import JournalError, LaterVersion
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.text import load_tokenizer
 
 FIND, READ = "find", "restore"
@@ -78,7 +80,7 @@ class Restoring(QObject):
 
     def _restore(self, journal: Abandoned) -> None:
         def job(token: CancelToken) -> Chapters:
-            chapters = journal.read(matrices_of)
+            chapters = journal.read(matrices_of, _run_of)
             load_tokenizer(chapters.present.document.experiment)  # not in the window's thread
             return chapters
 
@@ -142,6 +144,13 @@ class Restoring(QObject):
             file=visible(str(journal.aside)),
         )
         self._tell(journal, sentence)
+
+
+def _run_of(found: AttachedFile, experiment: Experiment) -> RunRecord:
+    """The run of an experiment, in the worker: what reads it is imported there."""
+    from attnviz.training.file import record_of
+
+    return record_of(found, experiment)
 
 
 def name_of(journal: Abandoned) -> str:

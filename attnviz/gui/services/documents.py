@@ -23,10 +23,17 @@ from attnviz.gui.store import Store
 from attnviz.gui.widgets.file_to_write import ask_file_to_write, with_suffix
 from attnviz.gui.widgets.front import front_window
 from attnviz.i18n import _, current_language
-from attnviz.model.edit.chapters import Chapter
+from attnviz.model.edit.chapters import Chapter, RunRecord
 from attnviz.model.errors.titles import in_words
 from attnviz.model.io.carriers.table import CARRYING, is_carrier
-from attnviz.model.io.files import INLINE_NUMBERS, JSON_SUFFIX, SURVEY_SUFFIX, TENSORS_SUFFIX, number_count
+from attnviz.model.io.files import (
+    INLINE_NUMBERS,
+    JSON_SUFFIX,
+    SURVEY_SUFFIX,
+    TENSORS_SUFFIX,
+    named,
+    number_count,
+)
 from attnviz.model.io.stamp import Stamp, stamped
 from attnviz.model.io.titles import as_shown, translated
 from attnviz.model.io.turns import ChangedOnDisk
@@ -51,6 +58,10 @@ SUFFIXES = (JSON_SUFFIX, TENSORS_SUFFIX)
 """Suffixes of document files."""
 OPENED = (*SUFFIXES, *CARRYING)
 """Suffixes of the files that open: documents, and figures, pages and tables that carry theirs."""
+
+
+Read = tuple[Document, Stamp | None, RunRecord | None]
+"""The content of a file: its document, its stamp, and the run beside the document."""
 
 
 def last_document(settings: Settings) -> Path | str | None:
@@ -193,12 +204,13 @@ class Documents(QObject):
         if not self.may_leave():
             return
 
-        def done(read: tuple[Document, Stamp | None]) -> None:
+        def done(read: Read) -> None:
             if is_carrier(path):  # saving must not replace a picture
                 self._store.open(read[0])
                 self.said.emit(_("Opened the document of {file}").format(file=visible(path.name)))
                 return
-            self._store.open(read[0], path, read[1])
+            document, stamp, run = read
+            self._store.open(document, path, stamp, run)
             self._remember(path)
 
         self._load(path, done)
@@ -210,7 +222,7 @@ class Documents(QObject):
         if path is None:
             return
 
-        def done(read: tuple[Document, Stamp | None]) -> None:
+        def done(read: Read) -> None:
             if self._store.path == path:
                 self._store.reload(*read)
                 self.said.emit(
@@ -222,18 +234,22 @@ class Documents(QObject):
     def _load(
         self,
         path: Path,
-        done: Callable[[tuple[Document, Stamp | None]], None],
+        done: Callable[[Read], None],
         checkpoint: Path | None = None,
     ) -> None:
-        """Have the worker read a file with its stamp: a later change is noticed.
+        """Have the worker read a file with its stamp, so that a later change is noticed, and with its run.
 
         A model that is no longer in its place is asked about.
         """
 
-        def job(token: CancelToken) -> tuple[Document, Stamp | None]:
-            read = stamped(path, lambda: load(path, token.progress.at, checkpoint=checkpoint))
-            load_tokenizer(read[0].experiment)  # not in the window's thread
-            return read
+        def read(token: CancelToken) -> tuple[Document, RunRecord | None]:
+            document = load(path, token.progress.at, checkpoint=checkpoint)
+            return document, _run_in(path, document)
+
+        def job(token: CancelToken) -> Read:
+            (document, run), stamp = stamped(path, partial(read, token))
+            load_tokenizer(document.experiment)  # not in the window's thread
+            return document, stamp, run
 
         def failed(error: BaseException) -> None:
             missing = error.__cause__
@@ -260,20 +276,25 @@ class Documents(QObject):
         return Path(name) if name else None
 
     def save(self) -> bool:
-        """Write to the document's file, or ask for one. Returns whether the document is on the disk."""
-        return self._write(self._store.path) if self._store.path else self.save_as()
+        """Write to the document's file, or ask for one, also where that has no room for its run. Returns
+        whether the document is on the disk.
+        """
+        path = self._store.path
+        is_too_plain = path is not None and path.suffix.lower() == JSON_SUFFIX and self._store.run is not None
+        return self.save_as() if path is None or is_too_plain else self._write(path)
 
     def save_as(self, start: Path | None = None) -> bool:
         """Ask for a file, `start` or the document's own unless the person names another, and write to it."""
+        suffix = suffix_of(self._store.experiment) if self._store.run is None else TENSORS_SUFFIX
         start = start or self._store.path or Path(proposed_name(self._store.document))
         if start.suffix.lower() == JSON_SUFFIX:
-            start = start.with_suffix(suffix_of(self._store.experiment))
+            start = start.with_suffix(suffix)
         path = ask_file_to_write(
             front_window(),
             _("Save the document"),
             str(start),
             _documents_filter(SUFFIXES),
-            partial(with_suffix, suffix=suffix_of(self._store.experiment)),
+            partial(with_suffix, suffix=suffix),
         )
         return path is not None and self._write(path)
 
@@ -357,11 +378,16 @@ class Documents(QObject):
         return answer
 
     def _write(self, path: Path, *, overwrites: bool = False) -> bool:
-        """Write the document; `overwrites`: also if the file has changed since it was read."""
+        """Write the document, with the weights that its run shows; `overwrites`: also if the file has changed
+        since it was read.
+        """
+        self._store.take_run()
         chapter = self._store.chapters.present
+        run = chapter.own_run
         document = chapter.document
         expected = chapter.stamp if path == chapter.path and not overwrites else None
-        saving = Saving(front_window(), self._scheduler, document, path, expected, path in self._packed)
+        is_packed = path in self._packed
+        saving = Saving(front_window(), self._scheduler, document, path, expected, is_packed, run)
         saving.run()
         written, stamp, error = saving.written, saving.stamp, saving.error
         saving.deleteLater()
@@ -375,7 +401,7 @@ class Documents(QObject):
         if written is None:
             self.said.emit(_("Saving was cancelled; the file is unchanged"))
             return False
-        self._store.mark_saved(written, document, stamp)
+        self._store.mark_saved(written, document, stamp, run)
         self._remember(written)
         self.said.emit(_("Saved {file}").format(file=visible(written.name)))
         return True
@@ -421,6 +447,15 @@ class Documents(QObject):
         self.failed.emit(failure_message(error))
         if not is_expected(error):
             raise error
+
+
+def _run_in(path: Path, document: Document) -> RunRecord | None:
+    """The run beside a document in its file. Raises `DocumentError`."""
+    if path.suffix.lower() != TENSORS_SUFFIX:
+        return None
+    from attnviz.training.file import record_in
+
+    return named(path.name, lambda: record_in(path, document.experiment))
 
 
 def name_of(chapter: Chapter) -> str:

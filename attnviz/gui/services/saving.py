@@ -14,6 +14,7 @@ from attnviz.gui.look.words import says
 from attnviz.gui.state_folder import state_folder
 from attnviz.gui.widgets.boxes import in_column
 from attnviz.i18n import N_, _
+from attnviz.model.edit.chapters import RunRecord
 from attnviz.model.io.stamp import Stamp
 from attnviz.model.io.turns import save_in_turn
 from attnviz.model.spec.document import Document
@@ -46,13 +47,14 @@ class Saving(QDialog):
         path: Path,
         expected: Stamp | None = None,
         with_weights: bool = False,
+        run: RunRecord | None = None,
     ) -> None:
         super().__init__(window)
         says(self, N_("Save the document"), id="saving_dialog")
         self.setMinimumWidth(WIDTH)
         self.setWindowModality(Qt.WindowModality.ApplicationModal)
         self._scheduler, self._document, self._path = scheduler, document, path
-        self._expected, self._with_weights = expected, with_weights
+        self._expected, self._with_weights, self._run = expected, with_weights, run
         self._share = 0.0
         self._decision = [True]
         """Whoever takes it decides: the worker puts the new file in its place, or the user cancels."""
@@ -99,7 +101,9 @@ class Saving(QDialog):
                 raise Cancelled
 
         locks = state_folder() / "locks"
-        return save_in_turn(self._document, self._path, self._expected, locks, progress, self._with_weights)
+        attached = None if self._run is None else self._run.attached()
+        how = self._expected, locks, progress, self._with_weights, attached
+        return save_in_turn(self._document, self._path, *how)
 
     def _decides(self) -> bool:
         """True for the first who asks, of any thread: taking an element from a list is one step."""

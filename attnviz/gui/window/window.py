@@ -210,6 +210,7 @@ class Window(QMainWindow):
         self.store.changed.connect(self._on_changed)
         self.store.opened.connect(self._choose_opening)
         self.store.history_changed.connect(self._on_history)
+        self.store.run_opened.connect(partial(self._bring, "training"))
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
         self.live.failed.connect(self._on_stale)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -18,13 +19,45 @@ from msgspec import Struct
 from attnviz.model.edit.history import History
 from attnviz.model.edit.sharing import matrices_in, sharing
 from attnviz.model.io.stamp import Stamp
+from attnviz.model.io.tensors import Attached
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 
 MOST_CHAPTERS = 10
 """Largest number of chapters when a document opens."""
 
 MOST_NUMBERS = 5_000_000
 """Largest count of numbers in the arrays of all chapters but the present one, when a document opens."""
+
+
+class RunRecord(Protocol):
+    """A training run as far as it has come; a frozen value."""
+
+    def attached(self) -> Attached:
+        """The run as a file has it."""
+
+    def is_alike(self, one: Experiment, other: Experiment) -> bool:
+        """True if two experiments differ in their texts alone, for the task of the run."""
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """The run of a document: its record, and the experiments that it belongs to.
+
+    `pending` has the weights that are shown and that the document gets once its run is left or saved; None
+    while it has them. `shown` is the step that is shown; None: that of the document.
+    """
+
+    record: RunRecord
+    experiments: tuple[Experiment, ...]
+    pending: Experiment | None = None
+    shown: int | None = None
+
+    def belongs_to(self, experiment: Experiment) -> bool:
+        """True if the experiment is one of those, perhaps with another text."""
+        return any(
+            experiment is one or self.record.is_alike(experiment, one) for one in reversed(self.experiments)
+        )
 
 
 @dataclass(frozen=True)
@@ -47,6 +80,10 @@ class Chapter:
     """Whether it only waits for another document to open: unedited, it leaves no trace."""
     is_exercise: bool = False
     """Whether a lesson has opened it, and only the lesson has edited it: nobody saves it."""
+    run: Begun | None = None
+    """Its training run."""
+    saved_run: RunRecord | None = None
+    """The run in the file."""
 
     @cached_property
     def document(self) -> Document:
@@ -66,7 +103,19 @@ class Chapter:
         """True if the document differs from its file, or from the opened one, and is not a lesson's."""
         if self.is_exercise:
             return False
-        return self.saved is None or not self.document.has_work_of(self.saved)
+        has_new_run = self.run is not None and self.run.record is not self.saved_run
+        return has_new_run or self.saved is None or not self.document.has_work_of(self.saved)
+
+    @property
+    def own_run(self) -> RunRecord | None:
+        """The run, if the document is still the one that it belongs to."""
+        run = self.run
+        return run.record if run is not None and run.belongs_to(self.document.experiment) else None
+
+    def with_saved_run(self, record: RunRecord | None, shown: int | None = None) -> Chapter:
+        """The chapter with the run in the file of its document, of which a step was `shown`."""
+        run = None if record is None else Begun(record, (self.document.experiment,), shown=shown)
+        return replace(self, run=run, saved_run=record)
 
     @property
     def number_count(self) -> int:
@@ -168,8 +217,15 @@ class Chapters:
         """Replace the present entry; used within one gesture and for changes of the view."""
         return self._with(replace(self.present, history=self.present.history.amend(document)))
 
-    def open(self, document: Document, path: Path | None = None, stamp: Stamp | None = None) -> Chapters:
-        """Begin a chapter with another document, and drop what no longer fits.
+    def open(
+        self,
+        document: Document,
+        path: Path | None = None,
+        stamp: Stamp | None = None,
+        run: RunRecord | None = None,
+    ) -> Chapters:
+        """Begin a chapter with another document, perhaps with the `run` in its file, and drop what no longer
+        fits.
 
         The document takes over the matrices of the others that equal its own: presets of one model share its
         weights.
@@ -179,7 +235,8 @@ class Chapters:
             shared = sharing(document.experiment, others)
             if shared is not document.experiment:
                 document = msgspec.structs.replace(document, experiment=shared)
-        return self.join(Chapters((Chapter(0, History((document,)), document, path, stamp=stamp),))).trimmed()
+        chapter = Chapter(0, History((document,)), document, path, stamp=stamp).with_saved_run(run)
+        return self.join(Chapters((chapter,))).trimmed()
 
     def join(self, others: Chapters) -> Chapters:
         """Add other chapters, whose present one becomes the present one. All stay until another opens."""
@@ -196,19 +253,31 @@ class Chapters:
         rest = tuple(chapter for chapter in self.chapters if chapter.number != number)
         return Chapters((*rest, *chosen), len(rest)) if chosen else self
 
-    def mark_saved(self, path: Path, document: Document, stamp: Stamp | None = None) -> Chapters:
-        """Note that the file at `path` holds `document`: the present chapter's, whoever else shares it."""
+    def with_run(self, run: Begun | None) -> Chapters:
+        """Let the present document have a run, or none."""
+        return self._with(replace(self.present, run=run))
+
+    def mark_saved(
+        self, path: Path, document: Document, stamp: Stamp | None = None, run: RunRecord | None = None
+    ) -> Chapters:
+        """Note that the file at `path` holds `document` with its `run`: the present chapter's, whoever else
+        shares it.
+        """
         here = self._with(replace(self.present, path=path, stands_in=False, is_exercise=False))
         marked = (
-            replace(one, saved=document, stamp=stamp) if one.path == path else one for one in here.chapters
+            replace(one, saved=document, stamp=stamp, saved_run=run) if one.path == path else one
+            for one in here.chapters
         )
         return replace(here, chapters=tuple(marked))
 
-    def reload(self, document: Document, stamp: Stamp | None, when: datetime) -> Chapters:
+    def reload(
+        self, document: Document, stamp: Stamp | None, when: datetime, run: RunRecord | None = None
+    ) -> Chapters:
         """Add the present content of the file as an entry, from which undo returns to the own edits."""
         path = self.present.path
         pushed = self.push(document, when)
-        return pushed if path is None else pushed.mark_saved(path, document, stamp)
+        pushed = pushed._with(pushed.present.with_saved_run(run))
+        return pushed if path is None else pushed.mark_saved(path, document, stamp, run)
 
     def stand_in(self) -> Chapters:
         """Mark the present document as one that only waits for another to open."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from attnviz.model.io.files import save
 from attnviz.model.io.lock import Lock
 from attnviz.model.io.stamp import Stamp
-from attnviz.model.io.tensors import Progress
+from attnviz.model.io.tensors import Attached, Progress
 from attnviz.model.spec.document import Document
 
 
@@ -29,8 +29,9 @@ def save_in_turn(
     folder: Path,
     progress: Progress,
     with_weights: bool = False,
+    attached: Attached | None = None,
 ) -> tuple[Path, Stamp | None]:
-    """Write a document as `save` does; the path and the stamp of its file.
+    """Write a document, perhaps with its run, as `save` does; the path and the stamp of its file.
 
     `expected` is the stamp that the file must still have, if it exists; None for any. `folder` is for the
     locks. Raises `ChangedOnDisk`, and what `save` raises.
@@ -53,5 +54,5 @@ def save_in_turn(
             if lock is not None:
                 stack.callback(lock.release)
         check()
-        written = save(document, path, checked, with_weights=with_weights)
+        written = save(document, path, checked, with_weights=with_weights, attached=attached)
         return written, Stamp.of(written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import BinaryIO
 import msgspec
 
 from attnviz.errors import about, message_of
-from attnviz.model.edit.chapters import Chapter, Chapters
+from attnviz.model.edit.chapters import Chapter, Chapters, RunRecord
 from attnviz.model.edit.history import History
 from attnviz.model.io.files import remove_abandoned
 from attnviz.model.io.json_text import parse
 from attnviz.model.io.lock import Lock
 from attnviz.model.io.regular_file import opened
+from attnviz.model.io.tensors import AttachedFile
 from attnviz.model.journal.journal import LOCK_SUFFIX, SUFFIX, State, StoredChapter
 from attnviz.model.journal.packing import Unpacker
 from attnviz.model.journal.records import (
@@ -31,12 +33,21 @@ from attnviz.model.journal.records import (
     intact,
 )
 from attnviz.model.spec.document import Document
+from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.origin import Linked, nothing_linked
 
 MOST_TRIED = 8
 """Number of states that are tried, from the newest, in a damaged journal."""
 
 DAMAGED_SUFFIX = ".damaged"
+
+
+RunOf = Callable[[AttachedFile, Experiment], RunRecord]
+
+
+def no_run(found: AttachedFile, experiment: Experiment) -> RunRecord:
+    """Refuse a run: nobody reads it."""
+    raise altered()
 
 
 class Abandoned:
@@ -86,11 +97,12 @@ class Abandoned:
         """When the journal was written last, in seconds since 1970."""
         return self.path.stat().st_mtime if self._state is None else self._state.time
 
-    def read(self, linked: Linked = nothing_linked) -> Chapters:
+    def read(self, linked: Linked = nothing_linked, run_of: RunOf = no_run) -> Chapters:
         """The session. Of a damaged journal: the newest state that can be read, and the steps around it;
         `is_damaged` is true then.
 
-        `linked` supplies the matrices of checkpoints that its documents point at.
+        `linked` supplies the matrices of checkpoints that its documents point at, `run_of` the run of an
+        experiment from what is stored.
 
         Raises `JournalError`, one sentence, and `OSError`.
         """
@@ -99,7 +111,7 @@ class Abandoned:
             unpacker = Unpacker(_getter(file, self._entries), linked)
             for state in islice(_states(file, self._entries), MOST_TRIED):
                 try:
-                    session = _session(state, unpacker)
+                    session = _session(state, unpacker, run_of)
                 except ValueError as error:
                     problem, self.is_damaged = error, True
                 else:
@@ -191,12 +203,12 @@ def _getter(file: BinaryIO, entries: Iterable[Entry]) -> Callable[[Key], bytes]:
     return get
 
 
-def _session(state: State, unpacker: Unpacker) -> Chapters:
+def _session(state: State, unpacker: Unpacker, run_of: RunOf) -> Chapters:
     """The session of a state; of the other documents, those that can be read."""
-    chapters = {state.index: _chapter(state.index, state.chapters[state.index], unpacker)}
+    chapters = {state.index: _chapter(state.index, state.chapters[state.index], unpacker, run_of)}
     for number, stored in enumerate(state.chapters):
         with contextlib.suppress(ValueError):
-            chapters.setdefault(number, _chapter(number, stored, unpacker))
+            chapters.setdefault(number, _chapter(number, stored, unpacker, run_of))
     numbers = sorted(chapters)
     return Chapters(tuple(chapters[number] for number in numbers), numbers.index(state.index))
 
@@ -206,12 +218,13 @@ def _is_whole(state: State, session: Chapters) -> bool:
     return len(session.chapters) == len(state.chapters) and all(
         len(chapter.history.entries) == len(stored.entries)
         and (chapter.saved is None) == (stored.saved is None)
+        and (chapter.run is None) == (stored.run is None)
         for chapter, stored in zip(session.chapters, state.chapters, strict=True)
     )
 
 
-def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker) -> Chapter:
-    """A document with the steps around its present one that can be read. Raises `ValueError`."""
+def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker, run_of: RunOf) -> Chapter:
+    """A document with its run, and the steps around its present one that can be read. Raises `ValueError`."""
     present = unpacker.document(stored.entries[stored.index])
     before = _readable(reversed(stored.entries[: stored.index]), unpacker)[::-1]
     behind = _readable(stored.entries[stored.index + 1 :], unpacker)
@@ -219,7 +232,12 @@ def _chapter(number: int, stored: StoredChapter, unpacker: Unpacker) -> Chapter:
     saved = None if stored.saved is None else next(iter(_readable((stored.saved,), unpacker)), None)
     path = None if stored.path is None else Path(stored.path)
     edited = None if stored.edited is None else datetime.fromtimestamp(stored.edited)
-    return Chapter(number, history, saved, path, edited, stored.stamp)
+    chapter = Chapter(number, history, saved, path, edited, stored.stamp)
+    if stored.run is not None:
+        with contextlib.suppress(ValueError):
+            run = run_of(unpacker.run(stored.run), present.experiment)
+            chapter = chapter.with_saved_run(run, stored.run_step)
+    return chapter if stored.is_run_saved else replace(chapter, saved_run=None)
 
 
 def _readable(keys: Iterable[Key], unpacker: Unpacker) -> tuple[Document, ...]:

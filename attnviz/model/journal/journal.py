@@ -32,8 +32,9 @@ AT_ONCE = 16
 SUFFIX, LOCK_SUFFIX = ".journal", ".lock"
 
 
-class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True):
-    """One document of a state: the keys of its history, and that of its file's content, if it is stored.
+class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One document of a state: the keys of its history, and those of its file's content and of its run, if
+    they are stored.
 
     `edited` counts seconds since 1970.
     """
@@ -44,6 +45,9 @@ class StoredChapter(Struct, frozen=True, forbid_unknown_fields=True):
     path: str | None = None
     stamp: Stamp | None = None
     edited: float | None = None
+    run: Key | None = None
+    run_step: int | None = None
+    is_run_saved: bool = False
 
 
 class State(Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,7 +161,8 @@ def _packed(session: Chapters, packer: Packer, most: int, n_documents: int | Non
             keys[id(document)] = packer.document(document)
         except Full:
             break
-    stored = [_stored(chapter, keys) for chapter in session.chapters]
+    runs = dict(_runs(session, packer)) if n_documents is None else {}
+    stored = [_stored(chapter, keys, runs) for chapter in session.chapters]
     risked = session.most_at_risk
     places = session.index, session.chapters.index(risked)
     if stored[places[1]] is None:  # the present one is always stored
@@ -166,6 +171,16 @@ def _packed(session: Chapters, packer: Packer, most: int, n_documents: int | Non
     chapters = tuple(chapter for chapter in stored if chapter is not None)
     state = State(chapters, index, risked.document.title, time.time(), about, risked.is_modified)
     return json.dumps(msgspec.to_builtins(state)).encode("ascii")
+
+
+def _runs(session: Chapters, packer: Packer) -> Iterator[tuple[int, Key]]:
+    """The keys of the runs by the numbers of their chapters, the present one first; those with room."""
+    for chapter in (session.present, *session.others):
+        if chapter.own_run is not None:
+            try:
+                yield chapter.number, packer.run(chapter.own_run.attached())
+            except Full:
+                return
 
 
 def _by_nearness(session: Chapters) -> Iterator[Document]:
@@ -179,8 +194,8 @@ def _by_nearness(session: Chapters) -> Iterator[Document]:
         yield from entries[index + 1 :]
 
 
-def _stored(chapter: Chapter, keys: dict[int, Key]) -> StoredChapter | None:
-    """A document with the steps that have a key; None if its present one has none."""
+def _stored(chapter: Chapter, keys: dict[int, Key], runs: dict[int, Key]) -> StoredChapter | None:
+    """A document with the steps that have a key, and its run; None if its present one has none."""
     entries, index = chapter.history.entries, chapter.history.index
     if id(entries[index]) not in keys:
         return None
@@ -193,4 +208,7 @@ def _stored(chapter: Chapter, keys: dict[int, Key]) -> StoredChapter | None:
         None if chapter.path is None else str(chapter.path),
         chapter.stamp,
         None if chapter.edited is None else chapter.edited.timestamp(),
+        runs.get(chapter.number),
+        None if chapter.run is None else chapter.run.shown,
+        chapter.run is not None and chapter.run.record is chapter.saved_run,
     )

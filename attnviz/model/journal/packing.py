@@ -15,8 +15,10 @@ from weakref import ref
 import msgspec
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from attnviz.model.io.json_text import FORMAT, VERSION, document_from, parse
+from attnviz.model.io.tensors import Attached, AttachedFile
 from attnviz.model.journal.records import JournalError, Key, Records, altered
 from attnviz.model.spec.arrays import MAX_NUMBERS, STORED_DTYPES, Matrix
 from attnviz.model.spec.document import Document
@@ -74,6 +76,19 @@ class Packer:
     def document(self, document: Document) -> Key:
         """The key of a document, whose records are in the file then. Raises `Full` and `OSError`."""
         return self._key(document, self._write_document)
+
+    def run(self, attached: Attached) -> Key:
+        """The key of a training run, whose records are in the file then. Raises as `document` does."""
+        children: list[Key] = []
+        for array in attached.arrays.values():
+            children.append(self._key(array, self._write_array))
+        return self._put_json(
+            {"text": attached.text, "arrays": dict(zip(attached.arrays, children, strict=True))}, children
+        )
+
+    def _write_array(self, array: NDArray[Any]) -> Key:
+        content = self._put(np.ascontiguousarray(array).tobytes())
+        return self._put_json({"dtype": array.dtype.str, "shape": array.shape, "content": content}, [content])
 
     def _key(self, value: Any, write: Callable[[Any], Key]) -> Key:
         known = self._known(value)
@@ -173,6 +188,16 @@ class Unpacker:
         if key not in self._documents:
             self._documents[key] = self._read(key)
         return self._documents[key]
+
+    def run(self, key: Key) -> AttachedFile:
+        """The training run of a key. Raises `ValueError`: one sentence."""
+        data = _json(self._get(key))
+        text, arrays = data.get("text"), data.get("arrays")
+        if not isinstance(text, str) or not isinstance(arrays, dict):
+            raise altered()
+        read = {name: _array(_json(self._get(one)), self._get) for name, one in arrays.items()}
+        shapes = {name: (array.shape[0], array.shape[1]) for name, array in read.items()}
+        return AttachedFile(text, shapes, read.__getitem__)
 
     def _read(self, key: Key) -> Document:
         data = _json(self._get(key))
@@ -279,6 +304,19 @@ def _matrix(data: dict[str, Any], get: Callable[[Key], bytes]) -> Matrix:
     if place != len(flat):
         raise altered()
     return Matrix.taken(array)
+
+
+def _array(data: dict[str, Any], get: Callable[[Key], bytes]) -> NDArray[Any]:
+    """An array (rows, columns) of a training run."""
+    try:
+        rows, columns = data["shape"]
+        numbers = np.frombuffer(get(data["content"]), _OF_RUNS[data["dtype"]])
+        return numbers.reshape(int(rows), int(columns))
+    except (KeyError, TypeError, ValueError) as error:
+        raise altered() from error
+
+
+_OF_RUNS = {dtype: np.dtype(dtype) for dtype in ("|u1", "<f2", "<f4", "<f8")}
 
 
 def _json(content: bytes) -> dict[str, Any]:

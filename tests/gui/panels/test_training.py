@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from desk import WAIT_MS, Desk, MakeDesk
+from desk import WAIT_MS, Answers, Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtWidgets import QAbstractButton, QLabel, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QLabel, QMessageBox, QToolButton
 from two_layers import model
 
 import attnviz
@@ -266,7 +266,9 @@ def test_a_task_is_a_card_and_lines_take_a_text(desk: Desk, tmp_path: Path) -> N
     assert "missing.txt" in desk.said()
 
 
-def test_a_run_is_in_a_lane_of_its_own_and_ends_with_the_window(make_desk: MakeDesk) -> None:
+def test_a_run_is_in_a_lane_of_its_own_and_ends_with_the_window(
+    make_desk: MakeDesk, answers: Answers
+) -> None:
     desk = make_desk(Document(small()), inline=False)
     desk.go("train")
     panel, lanes = panel_of(desk), desk.window.services.schedulers
@@ -276,7 +278,9 @@ def test_a_run_is_in_a_lane_of_its_own_and_ends_with_the_window(make_desk: MakeD
     assert not lanes.training.idle or panel.live.is_playing
     assert lanes.answers.idle and not lanes.run.is_busy("training")
     desk.qtbot.waitUntil(lambda: lanes.run.idle, timeout=WAIT_MS)
-    desk.window.close()
+    answers.button = QMessageBox.StandardButton.Discard
+    desk.close()
+    assert answers.boxes == ["unsaved_box"]
     assert lanes.training.wait(2.0) and lanes.training.idle
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QSizePolicy, QWidget
 
@@ -27,11 +27,12 @@ from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 from attnviz.training.optimiser import OPTIMISERS, Settings
 from attnviz.training.run import Course
-from attnviz.training.tasks import LINES, TASKS
+from attnviz.training.tasks import LINES, TASKS, size_names, task_of
 from attnviz.training.words import MOST_BYTES, task_for, words_of_task
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
+    from attnviz.training.run import Record
     from attnviz.training.tasks import Sampler, Task
 
 MEASURED = 10
@@ -63,6 +64,7 @@ class NumberRow:
 
 
 _USUAL, _COURSE = Settings(), Course()
+_PLAYED = Course(measured=MEASURED, kept=MEASURED)
 NUMBERS: tuple[NumberRow, ...] = (
     NumberRow(
         "rate", N_("Rate"), N_("Learning rate η: how far a step goes"), _USUAL.rate, 1e-6, 1e3, 4, True
@@ -153,6 +155,8 @@ class Choices(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._task = TASKS[0].id
+        self.sizes: dict[str, int] = {}
+        """The sizes of the task of a run that goes on; the usual ones are not in it."""
         self._cards = [TaskCard(task) for task in TASKS]
         for card in self._cards:
             card.clicked.connect(self._on_card)
@@ -218,25 +222,40 @@ class Choices(QWidget):
         text = self.lines.toPlainText()
         if self._task == LINES and not text.strip():
             raise InputError(Message("The text to learn must have lines; got none"))
-        return task_for(experiment, self._task, text)
+        return task_for(experiment, self._task, text, **self.sizes)
 
-    def course(self) -> Course:
-        """The size of the batch, the seed, and how often a state is kept."""
+    def course(self, of: Course = _PLAYED) -> Course:
+        """The size of the batch and the seed, the rest as another course has it."""
         batch, seed = (int(self.numbers[id_].value()) for id_ in ("batch", "seed"))
-        return Course(batch, seed, measured=MEASURED, kept=MEASURED)
+        return replace(of, batch=batch, seed=seed)
 
-    def settings(self) -> Settings:
-        """The settings of the optimiser."""
+    def settings(self, of: Settings = _USUAL) -> Settings:
+        """The settings of the optimiser, the rest as others have it."""
         rate, decay = (float(self.numbers[id_].value()) for id_ in ("rate", "decay"))
         steps = int(self.numbers["steps"].value())
-        return Settings(rate, self.optimiser.value(), decay=decay, steps=steps)
+        return replace(of, rate=rate, optimiser=self.optimiser.value(), decay=decay, steps=steps)
+
+    def take(self, record: Record) -> None:
+        """Show the choices of a run that was begun before; nothing is emitted."""
+        sampler, settings, course = record.sampler, record.settings, record.course
+        self._task = task_of(sampler).id
+        self.sizes = {name: getattr(sampler, name) for name in size_names(sampler)}
+        with QSignalBlocker(self.lines):
+            self.lines.setPlainText(getattr(sampler, "text", ""))
+        values = {**asdict(settings), **asdict(course)}
+        for id_, field in self.numbers.items():
+            with QSignalBlocker(field):
+                field.set_value(values[id_])
+        with QSignalBlocker(self.optimiser):
+            self.optimiser.set_value(settings.optimiser)
+        self._show()
 
     # --- choosing
 
     def choose(self, task: str) -> None:
         """Choose a task."""
         if task != self._task:
-            self._task = task
+            self._task, self.sizes = task, {}
             self._show()
             self.anew.emit()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, QTimer, Slot
 from PySide6.QtWidgets import QLabel, QWidget
@@ -28,6 +30,7 @@ from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.gui.widgets.transport import Transport
 from attnviz.i18n import N_, _, ngettext
+from attnviz.model.edit.chapters import Begun
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
@@ -36,6 +39,9 @@ from attnviz.training.run import HeadPlace
 from attnviz.training.seen import sentence
 from attnviz.training.trainable import check_trainable, with_length
 from attnviz.training.words import with_words
+
+if TYPE_CHECKING:
+    from attnviz.training.run import Record
 
 PRESET = "induction-birth"
 """The document that is proposed where the present one cannot train."""
@@ -55,6 +61,7 @@ class TrainingPanel(Panel):
     def __init__(self, store: Store, parent: QWidget | None = None) -> None:
         super().__init__(store, parent)
         self.live = TrainingLive(self)
+        self.live.changed.connect(self._keep)
         self.live.changed.connect(self._show)
         store.opened.connect(self._forget)
         store.engine_chosen.connect(self._on_engine)
@@ -68,6 +75,10 @@ class TrainingPanel(Panel):
         self._count = 0
         """The numbers that the run trains."""
         self._has_restarted = False
+        self._resumes = True
+        """True until the document has shown the run that it came with."""
+        self._is_given = False
+        """True if the first state that such a run shows is that of the document."""
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
@@ -145,6 +156,9 @@ class TrainingPanel(Panel):
     def on_document(self, old: Document | None, new: Document) -> None:
         is_another = new.experiment is not self._of and not self._is_of(new.experiment)
         self._of = new.experiment
+        run = self.store.run
+        if run is not None and run.pending is None and new.experiment is run.experiments[-1]:
+            self._given = new.experiment
         if is_another:
             self._has_restarted = self._is_begun
             self._begin(new.experiment)  # which shows it
@@ -156,7 +170,9 @@ class TrainingPanel(Panel):
         plan, obstacle = self.live.plan, self._obstacle
         if plan is None or obstacle is not None:
             return False
+        run = self.store.run
         known = [one for one in (plan.experiment, self._given) if one is not None]
+        known += [] if run is None else run.experiments
         if any(experiment is one for one in known):
             return True
         n = plan.sampler.n_tokens
@@ -171,12 +187,16 @@ class TrainingPanel(Panel):
         return self.live.picture is not None and bool(self.live.picture.moments)
 
     def _begin(self, experiment: Experiment) -> None:
-        """Begin a run of an experiment, or learn why it has none."""
-        self._given, self._leaves_for = None, None
+        """Begin a run of an experiment, or go on with that of its document, or learn why it has none."""
+        self._given, self._leaves_for, self._is_given = None, None, False
+        run, resumes = self.store.run, self._resumes
+        self._resumes = False
+        if not (resumes and run is not None and run.belongs_to(experiment)):
+            self.store.set_run(run := None)
         try:
             self._obstacle = None
             check_trainable(experiment)
-            plan = self._plan(experiment)
+            plan = self._plan(experiment) if run is None else self._resumed(experiment, run)
             with_length(experiment, plan.sampler.n_tokens)
         except InputError as error:
             self._obstacle = error
@@ -192,9 +212,39 @@ class TrainingPanel(Panel):
         where = store.engine, store.device
         return Plan(experiment, sampler, choices.course(), choices.settings(), *where)
 
+    def _resumed(self, experiment: Experiment, run: Begun) -> Plan:
+        """The run that the document came with."""
+        record = cast("Record", run.record)
+        self.choices.take(record)
+        of_document = record.step_of(experiment)
+        shown = of_document if run.shown not in {*record.states, record.step} else run.shown
+        self._is_given = shown is not None and shown == of_document
+        where = self.store.engine, self.store.device
+        return Plan(experiment, record.sampler, record.course, record.settings, *where, record, shown)
+
+    @Slot()
+    def _keep(self) -> None:
+        """Let the store have the run as far as it has come: it is saved with the document."""
+        picture, plan, known = self.live.picture, self.live.plan, self.store.run
+        if picture is None or plan is None or not picture.record.step:
+            return
+        if self._is_given:
+            self._given, self._is_given = picture.experiment, False
+        experiments = tuple(one for one in (plan.experiment, self._given) if one is not None)
+        is_given = picture.step == 0 or picture.experiment is self._given
+        pending = None if is_given else picture.experiment
+        if (
+            known is None
+            or known.record is not picture.record
+            or known.pending is not pending
+            or known.shown != picture.step
+        ):
+            self.store.set_run(Begun(picture.record, experiments, pending, picture.step))
+
     @Slot()
     def _forget(self) -> None:
-        """Another document opens: nothing of the run stays."""
+        """Another document opens: nothing of the run stays here."""
+        self._resumes, self.choices.sizes = True, {}
         self.live.forget()
         self._of = self._given = self._obstacle = self._leaves_for = None
         self._has_restarted = False
@@ -230,6 +280,7 @@ class TrainingPanel(Panel):
         if is_new and picture is not None and picture.experiment is not self._given:
             self._given = trained = picture.experiment
             self.store.edit(lambda _present: trained)
+            self._keep()
         if command:
             self.command_wanted.emit(command)
 
@@ -290,7 +341,8 @@ class TrainingPanel(Panel):
         """The next steps have other settings."""
         plan = self.live.plan
         if plan is not None:
-            self.live.change(self._plan(plan.experiment))
+            course, settings = self.choices.course(plan.course), self.choices.settings(plan.settings)
+            self.live.change(replace(plan, course=course, settings=settings))
             self._show()
 
     @Slot()
