@@ -276,7 +276,7 @@ def decode(
 
 
 def render(
-    given: Experiment | Document | Trace,
+    given: Experiment | Document | Trace | Run,
     path: str | os.PathLike[str],
     stage: str | None = None,
     head: int | Literal["all"] | None = None,
@@ -296,10 +296,10 @@ def render(
     an experiment or a trace has the default view (weights, head 0). `head` counts from 0; "all" draws every
     head, small. `site` names one attention of several, such as "decoder.0.cross"; "all" draws all of them
     side by side, with their numbers of pairs. `theme` is "light" or "dark"; `picture` is "map" or "lines",
-    which weights have; `kind` is the id of another kind of picture (`attnviz render --help` lists them);
-    `dpi` counts for PNG. `style` (`attnviz.figures.Style`) has these and all further options. For the
-    matplotlib figure itself, or another view, see `attnviz.figures.render`. The file carries the document:
-    `load` reads it from there.
+    which weights have; `kind` is the id of another kind of picture (`attnviz render --help` lists them),
+    without it a run of `train` is drawn as its curves; `dpi` counts for PNG. `style`
+    (`attnviz.figures.Style`) has these and all further options. For the matplotlib figure itself, or another
+    view, see `attnviz.figures.render`. The file carries the document: `load` reads it from there.
 
     Raises `ValueError` for a suffix, site, stage, head, theme or dpi that does not exist, `OSError` if
     writing fails, and what `run` raises.
@@ -308,22 +308,27 @@ def render(
     from attnviz.figures import save_figure
     from attnviz.figures.figure import figure_of, kind_of
     from attnviz.figures.files import format_of
+    from attnviz.figures.kinds.table import CURVES
     from attnviz.figures.style import Style
     from attnviz.figures.subject import Subject
     from attnviz.model.spec.document import Document
     from attnviz.model.trace import Trace
 
     format_of(path)
-    trace = given if isinstance(given, Trace) else run(given, engine, device)
-    whole = given if isinstance(given, Document) else Document(trace.experiment)
+    shown, training = _of_run(given)
+    trace = shown if isinstance(shown, Trace) else run(shown, engine, device)
+    whole = shown if isinstance(shown, Document) else Document(trace.experiment)
     style = style or Style(theme=theme, dpi=dpi)
-    subject = Subject(trace, whole.view, stage, head, site, title=whole.title, caption=whole.caption)
-    figure = figure_of(kind or kind_of(subject, picture), subject, style)
+    subject = Subject(
+        trace, whole.view, stage, head, site, title=whole.title, caption=whole.caption, run=training
+    )
+    kind = kind or (kind_of(subject, picture) if training is None else CURVES)
+    figure = figure_of(kind, subject, style)
     return save_figure(figure, path, dpi=style.dpi, record=record_of(subject.document(whole)))
 
 
 def animate(
-    given: Experiment | Document,
+    given: Experiment | Document | Run,
     path: str | os.PathLike[str],
     over: str,
     stage: str | None = None,
@@ -341,30 +346,36 @@ def animate(
     """Draw a sequence of pictures into a file: `.gif`, `.mp4`, a page each in `.pdf`; or numbered `.png` or
     `.svg` files in a folder. Returns its path.
 
-    `over` is "decode", "layers", or a sweep of a number of the document such as "temperature=0.1:2:20". All
-    pictures share the ends of their colours. `fps` are the pictures per second, `dpi` None is what is usual
-    for the kind of file; the rest is as in `render`.
+    `over` is "decode", "layers", "sum", "training" of a run of `train`, whose kept states are drawn, or a
+    sweep of a number of the document such as "temperature=0.1:2:20". All pictures share the ends of their
+    colours. `fps` are the pictures per second, `dpi` None is what is usual for the kind of file; the rest is
+    as in `render`.
 
     Raises `ValueError` for a sequence that the document does not have, `OSError` if writing fails, what `run`
     raises and what `check` raises; nothing is then written.
     """
+    from dataclasses import replace
+
     from attnviz.checkpoints.stories import record_of
     from attnviz.core.progress import Progress, never_cancelled
     from attnviz.figures.figure import kind_of
     from attnviz.figures.sequences import Sequence, frames, save_sequence
-    from attnviz.figures.sequences.frames import Engines
+    from attnviz.figures.sequences.frames import USUAL_KIND, Engines
     from attnviz.figures.style import Style
     from attnviz.figures.subject import Subject
     from attnviz.model.spec.document import Document
 
-    document = given if isinstance(given, Document) else Document(_experiment(given))
+    shown, training = _of_run(given)
+    document = shown if isinstance(shown, Document) else Document(_experiment(shown))
     progress = Progress(check or never_cancelled)
     engines = Engines(
         lambda experiment, check: run(experiment, engine, device, check=check),
         lambda experiment, check: decode(experiment, None, engine, device, check=check),
     )
     subject = Subject(engines.run(document.experiment, progress), document.view, stage, head, site)
-    drawn = kind or kind_of(subject)
+    subject = replace(subject, run=training)
+    usual = kind_of(subject) if head is not None or site is not None else USUAL_KIND.get(over)
+    drawn = kind or usual or kind_of(subject)
     sequence = Sequence(frames(over, subject, engines, progress, drawn), drawn, style or Style())
     return save_sequence(sequence, path, progress, fps=fps, dpi=dpi, record=record_of(document))
 
@@ -411,6 +422,13 @@ def holds(
 
     trace = given if isinstance(given, Trace) else run(given, engine, device)
     return is_true(claim, Scope(trace, given.view if isinstance(given, Document) else View()))
+
+
+def _of_run(given: Any) -> tuple[Any, Callable[[], Run] | None]:
+    """The trained experiment of a run, and what returns the run; anything else stays."""
+    from attnviz.training.run import Run
+
+    return (given.experiment, lambda: given) if isinstance(given, Run) else (given, None)
 
 
 def _experiment(given: Any) -> Experiment:

@@ -29,9 +29,9 @@ MAY_IMPORT = {
     "engines": {"core", "operations", "model", "engines"},
     "compute": {"core", "model", "engines", "compute"},
     "checkpoints": {"core", "model", "checkpoints"},
-    "training": {"core", "operations", "model", "engines", "compute", "training"},
+    "training": {"core", "operations", "model", "explain", "engines", "compute", "training"},
     "study": {"core", "operations", "model", "explain", "engines", "compute", "checkpoints", "study"},
-    "figures": {"core", "operations", "model", "explain", "engines", "study", "figures"},
+    "figures": {"core", "operations", "model", "explain", "engines", "study", "training", "figures"},
     "pages": {"core", "operations", "model", "explain", "engines", "compute", "pages"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "training", "bench"},
 }

@@ -40,6 +40,7 @@ from attnviz.model.text import MODEL, split_text
 if TYPE_CHECKING:
     from attnviz.model.io.carriers.record import Record
     from attnviz.model.trace import Trace
+    from attnviz.training.run import Run
 
 DOC_HELP = N_(
     "a document file, an .npz file (see attnviz gui --help), the name of a preset (see attnviz presets), "
@@ -245,6 +246,16 @@ def place(name: str, text: str) -> int:
 def recorded(document: Document) -> Record:
     """The record of a document in the file that this command writes."""
     return record_of(document, shlex.join(["attnviz", *sys.argv[1:]]))
+
+
+def trained(known: Document, options: Namespace) -> Run:
+    """The training run beside the document of a file. Raises `ValueError` for a file without one."""
+    from attnviz.training.file import load_run
+
+    try:
+        return load_run(options.document, known, options.engine, options.device)
+    except ValueError as error:
+        raise Named(message_of(error)) from None
 
 
 def written(path: str, write: Callable[[], object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +18,14 @@ from attnviz.figures.style import Style
 
 NATURAL, LEAST = 420.0, 150.0
 """Usual and least width of a chart, in points."""
-RATIO = 0.5
-"""Height of the plot, as a share of its width."""
+RATIO, STACKED_RATIO = 0.5, 0.28
+"""Height of the plot, as a share of its width: of one alone, and of each of several over one axis."""
+LOW = 70.0
+"""Points from which on an axis has as many ticks as any."""
 TICK, LEGEND, LINE = 7.5, 8.0, 14.0
 SAMPLE = 22.0
+BETWEEN = 10.0
+"""Between two charts over one axis, in points."""
 STRONG, THIN = 1.9, 1.0
 GREY_DASHES = ((), (5.0, 2.0), (1.5, 1.5), (6.0, 1.5, 1.5, 1.5), (3.0, 3.0), (8.0, 2.0))
 """Strokes and gaps that tell curves apart without colours."""
@@ -43,13 +48,17 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Curves, the names of the axes, and a point on the strong curve; `is_log`: both axes are logarithmic."""
+    """Curves, the names of the axes, and a point on the strong curve; `is_log`: both axes are logarithmic.
+
+    A point whose height is NaN is a vertical line. The axis of the values has the numbers of `held` in sight.
+    """
 
     curves: tuple[Curve, ...]
     x_name: str
     y_name: str
     is_log: bool = False
     point: tuple[float, float] | None = None
+    held: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,28 +85,40 @@ class _Axis:
 
 def chart_drawing(chart: Chart, style: Style, title: str, formula: str) -> Drawing:
     """Lay out a chart in the style's width. Raises `ValueError` if that is too small."""
+    return charts_drawing((chart,), style, title, formula)
+
+
+def charts_drawing(charts: Sequence[Chart], style: Style, title: str, formula: str) -> Drawing:
+    """Lay out charts one below the other, over one axis and with one legend, in the style's width.
+
+    Raises `ValueError` if that is too small.
+    """
     total = NATURAL if style.room is None else min(style.room, 2 * NATURAL)
     if style.room is not None and style.room < LEAST:
         raise style.too_narrow(LEAST)
     font = number_font(TICK)
-    left = MARGIN + NAME + widest(_axis(chart, "y", 0, 1).labels(), font) + GAP
+    every = [curve for chart in charts for curve in chart.curves]
+    left = MARGIN + NAME + max(widest(_y_axis(chart, 0, 1).labels(), font) for chart in charts) + GAP
     wide = total - left - MARGIN
-    high = wide * RATIO
-    x_axis, y_axis = _axis(chart, "x", left, left + wide), _axis(chart, "y", high, 0.0)
-    below = high + GAP + TICK + 2 * GAP + NAME
-    named = tuple({curve.name: curve for curve in reversed(chart.curves)}.values())[
-        ::-1
-    ]  # the first of a name
+    high = wide * (RATIO if len(charts) == 1 else STACKED_RATIO)
+    x_axis = _axis([curve.x for curve in every], (left, left + wide), charts[-1].is_log)
+    tops = [index * (high + BETWEEN) for index in range(len(charts))]
+    y_axes = [_y_axis(chart, top + high, top) for chart, top in zip(charts, tops, strict=True)]
+    below = tops[-1] + high + GAP + TICK + 2 * GAP + NAME
+    named = tuple({curve.name: curve for curve in reversed(every)}.values())[::-1]  # the first of a name
     widest_name = max(width(curve.name, text_font(LEGEND)) for curve in named)
     columns = max(1, int(wide // (SAMPLE + GAP + widest_name + 12)))
     rows = -(-len(named) // columns)
 
     def draw(axes: Any) -> None:
-        _draw_axes(axes, chart, (x_axis, y_axis), style.shades)
-        for curve in chart.curves:
-            _draw_curve(axes, curve, x_axis.at(curve.x), y_axis.at(curve.y))
-        if chart.point is not None:
-            _draw_point(axes, (x_axis.at(chart.point[0]), y_axis.at(chart.point[1])), high, style.shades)
+        for chart, y_axis in zip(charts, y_axes, strict=True):
+            _draw_axes(axes, chart, (x_axis, y_axis), style.shades, is_last=chart is charts[-1])
+            for curve in chart.curves:
+                _draw_curve(axes, curve, x_axis.at(curve.x), y_axis.at(curve.y))
+            if chart.point is not None:
+                _draw_point(
+                    axes, (x_axis.at(chart.point[0]), y_axis.at(chart.point[1])), y_axis, style.shades
+                )
         for index, curve in enumerate(named):
             x = left + index // rows * (wide / columns)
             _draw_name(axes, curve, x, below + index % rows * LINE, style.shades)
@@ -105,13 +126,22 @@ def chart_drawing(chart: Chart, style: Style, title: str, formula: str) -> Drawi
     return Drawing(total, below + rows * LINE, draw, title, formula)
 
 
-def _axis(chart: Chart, name: str, start: float, end: float) -> _Axis:
-    values = np.concatenate([getattr(curve, name) for curve in chart.curves])
+def _y_axis(chart: Chart, start: float, end: float) -> _Axis:
+    values = [curve.y for curve in chart.curves]
+    return _axis([*values, np.array(chart.held)], (start, end), chart.is_log, has_room=not chart.held)
+
+
+def _axis(
+    given: Sequence[Floats], places: tuple[float, float], is_log: bool, *, has_room: bool = False
+) -> _Axis:
+    """The axis of values, whose ends lie at two places; with `has_room`, a little beyond them."""
+    start, end = places
+    values = np.concatenate(given)
     values = values[np.isfinite(values)]
     if not values.size:
         values = np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
-    if chart.is_log:
+    if is_log:
         low, high = max(low, 1.0), max(high, 10.0, 10 * low)
         step = max(1, round(np.log10(high / low) / 6))
         powers = range(int(np.ceil(np.log10(low))), int(np.floor(np.log10(high))) + 1, step)
@@ -120,13 +150,14 @@ def _axis(chart: Chart, name: str, start: float, end: float) -> _Axis:
 
     if high - low < 1e-12:
         low, high = low - 0.5, high + 0.5
-    room = 0.05 * (high - low) if name == "y" else 0.0
+    room = 0.05 * (high - low) if has_room else 0.0
     low, high = low - room, high + room
-    ticks = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    most = 6 if abs(end - start) >= LOW else 3
+    ticks = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
     return _Axis(low, high, start, end, False, tuple(float(v) for v in ticks if low <= v <= high))
 
 
-def _draw_axes(axes: Any, chart: Chart, both: tuple[_Axis, _Axis], shades: Shades) -> None:
+def _draw_axes(axes: Any, chart: Chart, both: tuple[_Axis, _Axis], shades: Shades, *, is_last: bool) -> None:
     from matplotlib.collections import LineCollection
 
     x_axis, y_axis = both
@@ -140,15 +171,14 @@ def _draw_axes(axes: Any, chart: Chart, both: tuple[_Axis, _Axis], shades: Shade
     for value, text in zip(y_axis.ticks, y_axis.labels(), strict=True):
         y = middle(float(y_axis.at(value)), font)
         axes.text(left - GAP, y, text, font=font, color=shades.muted, ha="right", parse_math=False)
-    for value, text in zip(x_axis.ticks, x_axis.labels(), strict=True):
+    for value, text in zip(x_axis.ticks, x_axis.labels(), strict=True) if is_last else ():
         half = width(text, font) / 2
         x = min(max(float(x_axis.at(value)), left), right + MARGIN - 2 - half)
         y = bottom + GAP + TICK
         axes.text(x, y, text, font=font, color=shades.muted, ha="center", parse_math=False)
-    y = bottom + GAP + TICK + GAP + LEGEND
-    axes.text(
-        (left + right) / 2, y, chart.x_name, font=name_font, color=shades.muted, ha="center", parse_math=False
-    )
+    if is_last:
+        at = (left + right) / 2, bottom + GAP + TICK + GAP + LEGEND
+        axes.text(*at, chart.x_name, font=name_font, color=shades.muted, ha="center", parse_math=False)
     axes.text(
         MARGIN + NAME / 2,
         (top + bottom) / 2,
@@ -188,11 +218,12 @@ def _draw_name(axes: Any, curve: Curve, x: float, y: float, shades: Shades) -> N
     axes.text(*at, curve.name, font=font, color=shades.ink, parse_math=False)
 
 
-def _draw_point(axes: Any, at: tuple[float, float], bottom: float, shades: Shades) -> None:
+def _draw_point(axes: Any, at: tuple[float, float], y_axis: _Axis, shades: Shades) -> None:
     from matplotlib.lines import Line2D
 
     x, y = at
-    axes.add_line(Line2D([x, x], [0.0, bottom], color=shades.muted, linewidth=0.7, linestyle="--", zorder=1))
+    ends = [y_axis.end, y_axis.start]
+    axes.add_line(Line2D([x, x], ends, color=shades.muted, linewidth=0.7, linestyle="--", zorder=1))
     if np.isfinite(y):
         axes.add_line(Line2D([x], [y], color=shades.ink, marker="o", markersize=4, zorder=4))
 

@@ -17,6 +17,7 @@ from attnviz.model.trace import SiteTrace, Trace
 
 if TYPE_CHECKING:
     from attnviz.engines.decode.run import Decoding
+    from attnviz.training.run import Run
 
 
 ALL_SITES = "all"
@@ -30,6 +31,7 @@ class Subject:
     `title` names the document. `decoding` computes its decoding; `other` is the state A of a comparison, in
     which this one is B, with tokens beside each other by `alignment`. `shared` are the ends of the colours of
     a sequence. The numbers of `covered` cells (row, column) of the stage stay hidden.
+    `run` returns the training whose curves, or kept states, are drawn.
     `part` is that of the way of a sum of values, from the query alone at 0 to its weights at 1.
     """
 
@@ -46,6 +48,7 @@ class Subject:
     shared: SharedEnds | None = None
     covered: frozenset[tuple[int, int]] = frozenset()
     part: float = 1.0
+    run: Callable[[], Run] | None = None
 
     @property
     def shown_site(self) -> SiteTrace:

@@ -347,7 +347,7 @@ class Normaliser(Operation):
             if self.added is None:
                 every = f"empty = blocked.all({writer.last(keeps=False)}){writer.note(NO_KEY)}"
                 writer.define("empty", every)
-            lines = (*lines, f"{stage}[{':, empty' if self.added is None else 'empty'}] = {value}")
+            lines = (*lines, f"{stage} = {writer.blank(stage, 'empty[..., None]', value)}")
         if self.late:
             cleared_cells = writer.blank(stage, writer.blocked(), "0.0")
             lines = (*lines, f"{stage} = {cleared_cells}{writer.note(AFTER)}")

@@ -30,22 +30,25 @@ Moments = tuple[Array, ...]
 class Schedule:
     """One course of the rate behind the warm-up; `title` and `formula` are messages.
 
-    `share(progress)` is the share of the rate when `progress`, from 0 to 1, of the steps are done.
+    `share(progress)` is the share of the rate when `progress`, from 0 to 1, of the steps are done; `code` is
+    the same in a script.
     """
 
     id: str
     title: str
     formula: str
     share: Callable[[float], float]
+    code: str
 
 
 SCHEDULES: tuple[Schedule, ...] = (
-    Schedule("constant", N_("constant"), "η", lambda progress: 1.0),
+    Schedule("constant", N_("constant"), "η", lambda progress: 1.0, "1.0"),
     Schedule(
         "cosine",
         N_("cosine"),
         "η · (1 + cos(π · t ÷ T)) ÷ 2",
         lambda progress: 0.5 * (1 + math.cos(math.pi * min(progress, 1.0))),
+        "0.5 * (1 + math.cos(math.pi * progress))",
     ),
 )
 """Cosine: Loshchilov and Hutter 2017, "SGDR: Stochastic Gradient Descent with Warm Restarts"."""
@@ -107,7 +110,8 @@ class OptimiserKind:
 
     `change(xp, g, moments, count, settings)` is what a step of rate 1 subtracts. g (number,), all gradients,
     may be overwritten; the `n_moments` moments are updated in place. `count` are the steps with this one.
-    `decays_gradient`: λ w is added to the gradient before; else the numbers lose the share η λ.
+    `decays_gradient`: λ w is added to the gradient before; else the numbers lose the share η λ. `torch` is
+    PyTorch's optimiser of the same rule, with the fields of the settings in braces.
     """
 
     id: str
@@ -117,6 +121,7 @@ class OptimiserKind:
     n_moments: int
     decays_gradient: bool
     change: Callable[[Any, Array, Moments, int, Settings], Array]
+    torch: str
 
 
 def _adamw(xp: Any, g: Array, moments: Moments, count: int, settings: Settings) -> Array:
@@ -151,6 +156,8 @@ OPTIMISERS: tuple[OptimiserKind, ...] = (
         2,
         False,
         _adamw,
+        "AdamW(parameters.values(), lr={rate!r}, betas=({beta_1!r}, {beta_2!r}), eps={epsilon!r}, "
+        "weight_decay={decay!r})",
     ),
     OptimiserKind(
         "sgd",
@@ -160,6 +167,7 @@ OPTIMISERS: tuple[OptimiserKind, ...] = (
         1,
         True,
         _sgd,
+        "SGD(parameters.values(), lr={rate!r}, momentum={momentum!r}, weight_decay={decay!r})",
     ),
 )
 """m̂ and v̂ are the running means of g and g², divided by 1 − β^t; m is μ m + g."""

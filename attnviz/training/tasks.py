@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnviz.errors import FieldError, among, must_be, whole_number
+from attnviz.explain.scripts import code as scripts
+from attnviz.explain.scripts.code import note
 from attnviz.i18n import N_
 from attnviz.training.batch import NOT_COUNTED
 
@@ -72,6 +74,11 @@ class Sampler(Protocol):
     def texts(self, rng: np.random.Generator, count: int, *, is_held_out: bool = False) -> Texts:
         """`count` texts drawn from one side of the split."""
 
+    def code(self, keep: scripts.Keep) -> scripts.Lines:
+        """The same draws in a script: a function `draw(rng, count, is_held_out)`, which returns the texts
+        (text, n_tokens + 1) and the asked positions (text, n_tokens). `keep` stores arrays of many numbers.
+        """
+
 
 def _shifted(texts: Ids, asked: Bools) -> Texts:
     """The first n of n + 1 tokens, and their targets; `asked` (text, n) are the positions that count."""
@@ -110,6 +117,24 @@ class Copy:
         texts = np.take_along_axis(lists, places % lengths[:, None], axis=1)
         return _shifted(texts, places[1:] > lengths[:, None])
 
+    def code(self, keep: scripts.Keep) -> scripts.Lines:
+        """See `Sampler`."""
+        n_words = self.n_words
+        return (
+            *_HELD_OUT_CODE,
+            f"def draw(rng, count, is_held_out):{note(LISTS)}",
+            f"    lengths = rng.integers({self.shortest}, {self.longest + 1}, count)",
+            f"    lists = np.argsort(rng.random((count, {n_words})), axis=1)",
+            f"    for _try in range({MOST_TRIES}):",
+            f"        wrong = is_kept_apart(lists[:, :{self.shortest}]) != is_held_out",
+            "        if not wrong.any():",
+            "            break",
+            f"        lists[wrong] = np.argsort(rng.random((wrong.sum(), {n_words})), axis=1)",
+            f"    places = np.arange({self.n_tokens + 1})",
+            "    drawn = np.take_along_axis(lists, places % lengths[:, None], axis=1)",
+            f"    return drawn, places[1:] > lengths[:, None]{note(SAID)}",
+        )
+
 
 @dataclass(frozen=True)
 class Lookup:
@@ -146,8 +171,26 @@ class Lookup:
         row = np.arange(count)
         texts = np.stack([keys, values], axis=2).reshape(count, -1)
         texts = np.concatenate([texts, keys[row, asked, None], values[row, asked, None]], axis=1)
-        return _shifted(
-            texts, np.broadcast_to(np.arange(self.n_tokens) == self.n_tokens - 1, (count, self.n_tokens))
+        return _shifted(texts, _last(count, self.n_tokens))
+
+    def code(self, keep: scripts.Keep) -> scripts.Lines:
+        """See `Sampler`."""
+        half, pairs = self.n_words // 2, self.pairs
+        return (
+            *_HELD_OUT_CODE,
+            f"def draw(rng, count, is_held_out):{note(PAIRS)}",
+            f"    keys, values = np.zeros((2, count, {pairs}), int)",
+            "    wrong = np.ones(count, bool)",
+            f"    for _try in range({MOST_TRIES}):",
+            f"        keys[wrong] = np.argsort(rng.random((wrong.sum(), {half})), axis=1)[:, :{pairs}]",
+            f"        values[wrong] = rng.integers({half}, {self.n_words}, (wrong.sum(), {pairs}))",
+            "        wrong = is_kept_apart(np.concatenate([keys, values], axis=1)) != is_held_out",
+            "        if not wrong.any():",
+            "            break",
+            f"    chosen = np.arange(count), rng.integers(0, {pairs}, count)",
+            "    drawn = np.stack([keys, values], axis=2).reshape(count, -1)",
+            "    drawn = np.column_stack([drawn, keys[chosen], values[chosen]])",
+            *_last_code(self.n_tokens),
         )
 
 
@@ -186,6 +229,22 @@ class Addition:
         sign = np.full(count, self.modulus)
         texts = np.column_stack([pairs, sign, pairs.sum(axis=1) % self.modulus])
         return _shifted(texts, _last(count, self.n_tokens))
+
+    def code(self, keep: scripts.Keep) -> scripts.Lines:
+        """See `Sampler`."""
+        p = self.modulus
+        return (
+            f"pairs = np.stack(np.triu_indices({p}), axis=1){note(UNORDERED)}",
+            f"pairs = pairs[np.random.default_rng({self.seed}).permutation(len(pairs))]",
+            f"sides = pairs[: len(pairs) // 2], pairs[len(pairs) // 2 :]{note(SIDES)}",
+            "",
+            "",
+            f"def draw(rng, count, is_held_out):{note(SUMS, p=p)}",
+            "    side = sides[is_held_out]",
+            "    both = rng.permuted(side[rng.integers(0, len(side), count)], axis=1)",
+            f"    drawn = np.column_stack([both, np.full(count, {p}), both.sum(axis=1) % {p}])",
+            *_last_code(self.n_tokens),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +286,20 @@ class Lines:
         texts = side[starts[:, None] + np.arange(self.n_tokens + 1)]
         return _shifted(texts, np.ones((count, self.n_tokens), np.bool_))
 
+    def code(self, keep: scripts.Keep) -> scripts.Lines:
+        """See `Sampler`."""
+        kept = [keep(name, side) for name, side in zip(("trained", "held_out"), self.sides, strict=True)]
+        return (
+            f"sides = {', '.join(f'{side}.astype(int)' for side in kept)}{note(SIDES)}",
+            "",
+            "",
+            f"def draw(rng, count, is_held_out):{note(WINDOWS, n=self.n_tokens)}",
+            "    side = sides[is_held_out]",
+            f"    starts = rng.integers(0, len(side) - {self.n_tokens}, count)",
+            f"    drawn = side[starts[:, None] + np.arange({self.n_tokens + 1})]",
+            f"    return drawn, np.ones((count, {self.n_tokens}), bool){note(EACH)}",
+        )
+
 
 def _last(count: int, n_tokens: int) -> Bools:
     """Only the last position of each text is asked."""
@@ -242,6 +315,29 @@ def _is_held_out(lists: Ids) -> Bools:
     """The side of each list (list, word), by a sum over its words that their order changes."""
     places = np.arange(1, lists.shape[1] + 1)
     return (lists * places).sum(axis=1) % HELD_OUT == 0
+
+
+LISTS = N_("different words, said again and again")
+SAID = N_("asked: each word whose predecessor was said before")
+PAIRS = N_("keys with their values, then one of the keys")
+LAST = N_("asked: the last token alone")
+UNORDERED = N_("all unordered pairs")
+SIDES = N_("trained, held out")
+SUMS = N_("a, b, =, and a + b modulo {p}")
+WINDOWS = N_("windows of {n} tokens and the next one")
+EACH = N_("asked: every token")
+
+_HELD_OUT_CODE = (
+    "def is_kept_apart(lists):",
+    f"    return (lists * np.arange(1, lists.shape[1] + 1)).sum(axis=1) % {HELD_OUT} == 0",
+    "",
+    "",
+)
+
+
+def _last_code(n_tokens: int) -> scripts.Lines:
+    asked = f"np.tile(np.arange({n_tokens}) == {n_tokens - 1}, (count, 1))"
+    return (f"    return drawn, {asked}{note(LAST)}",)
 
 
 def _check(field: str, number: int, low: int, high: int | None = None) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from draw import Drawn, Rows
 from msgspec.structs import replace as with_fields
+from two_layers import COURSE, TASK, model
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -31,13 +32,17 @@ from attnviz.model.spec import parts as p
 from attnviz.model.spec.view import Cell, Ranges, View
 from attnviz.model.stages import STAGE_BY_ID
 from attnviz.study.gradient_curves import CURVE_BY_ID
+from attnviz.training.optimiser import Settings
+from attnviz.training.run import train
+
+RUN = train(model(), TASK, COURSE, Settings(steps=40))
 
 
 def subject(preset: str, **view: object) -> Subject:
     document = load_preset(preset)
     seen = with_fields(document.view, **view)
     return Subject(
-        attnviz.run(document), seen, title=document.title, decoding=lambda: attnviz.decode(document)
+        attnviz.run(document), seen, title=document.title, decoding=lambda: attnviz.decode(document), run=lambda: RUN
     )
 
 
@@ -232,7 +237,7 @@ def without_numbers() -> Subject:
     document = load_preset("fully-masked-row")
     layer = with_fields(document.experiment.layers[0], fully_masked_row="nan")
     experiment = with_fields(document.experiment, layers=(layer, layer))
-    return Subject(attnviz.run(experiment), View(), decoding=lambda: attnviz.decode(experiment))
+    return Subject(attnviz.run(experiment), View(), decoding=lambda: attnviz.decode(experiment), run=lambda: RUN)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KIND_BY_ID if kind not in ("comparison", "dials")])

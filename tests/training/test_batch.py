@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import MEMORY, SPREAD, STACKS, block, small
+from experiments import MEMORY, block, small
 from msgspec.structs import replace
+from readers import KINDS, with_words
 
 import attnviz
 from attnviz.engines.engine import Engine
@@ -20,28 +21,15 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.latent import Latent
 from attnviz.model.spec.parts import Causal, Dropout, ExplicitVectors, Heads, Projections, Seeded
 from attnviz.model.spec.positions import Learned
-from attnviz.model.spec.vocabulary import Classes, Vocabulary
+from attnviz.model.spec.vocabulary import Classes
 from attnviz.training import trainable
 from attnviz.training.batch import Batch, next_tokens
 from attnviz.training.parameters import EMBEDDING, parameters_of
 from attnviz.training.trainable import OBSTACLES
 
-WORDS = tuple("abcdefg")
-
 
 def engine_of(name: str) -> Engine:
     return ENGINE_BY_ID[name].make("float64", "cpu", ALONE)
-
-
-def with_words(experiment: Experiment) -> Experiment:
-    """With a vocabulary that it reads; without the memory that a batch cannot have."""
-    rng = np.random.default_rng(5)
-    known = experiment.vocabulary
-    if known is None or known.classes is not None:
-        d_in, d_out = experiment.d_embedding, experiment.d_model
-        own = None if d_in == d_out and len(experiment.layers) == 1 else Matrix(rng.normal(size=(d_out, 7)))
-        known = Vocabulary(WORDS, Matrix(rng.normal(size=(7, d_in))), 1.3, own)
-    return replace(experiment, vocabulary=known, readout="vocabulary", dtype="float64")
 
 
 OTHERS = {
@@ -57,7 +45,6 @@ OTHERS = {
         ),
     ),
 }
-KINDS = {name: with_words(one) for name, one in (SPREAD | STACKS).items() if one.memory is None}
 
 
 def with_ids(experiment: Experiment, ids: np.ndarray) -> Experiment:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+from functools import partial
 
 from attnviz.cli.command import OUTPUT, Command, Condition
 from attnviz.cli.options import (
@@ -13,6 +15,7 @@ from attnviz.cli.options import (
     number_option,
     recorded,
     show_share,
+    trained,
     written,
 )
 from attnviz.cli.picture import (
@@ -28,6 +31,8 @@ from attnviz.core.progress import Progress, never_cancelled
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import N_, _
 
+OF_A_PLACE = {"--head", "--site", "--as"}
+"""Options that say which map is drawn."""
 OVER_FORMAT = N_(
     "A sweep is FIELD=a:b:n: n values of a number from a to b, in equal steps, or with :log at its end in "
     "equal ratios. FIELD is a path of the document, such as temperature, position.base, masks.window.left, "
@@ -47,7 +52,7 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--over",
         required=True,
-        metavar="decode|layers|sum|FIELD=a:b:n",
+        metavar="decode|layers|sum|training|FIELD=a:b:n",
         help=_("what changes from picture to picture"),
     )
     command.add_argument(
@@ -66,7 +71,7 @@ def run(options: Namespace) -> int:
     """Compute the frames, draw them and write the file."""
     from attnviz.compute.execute import execute_decoding, execute_shown
     from attnviz.figures.sequences import Sequence, frames, save_sequence
-    from attnviz.figures.sequences.frames import SUM, Engines
+    from attnviz.figures.sequences.frames import SUM, USUAL_KIND, Engines
     from attnviz.figures.sequences.outputs import check_fps, output_of
 
     known, look, where = document(options), style(options), (options.engine, options.device)
@@ -75,10 +80,11 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
-    if options.over == SUM:
-        options.kind = options.kind or SUM
-        if options.part is not None:
-            raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))
+    if not OF_A_PLACE & options.typed:
+        options.kind = options.kind or USUAL_KIND.get(options.over)
+    if options.over == SUM and options.part is not None:
+        raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))
+    subject = replace(subject, run=partial(trained, known, options))
     kind = drawn_kind(subject, options, CONDITIONS)
     engines = Engines(
         lambda experiment, check: execute_shown(experiment, known.view, *where, check),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from attnviz.cli.command import Command, Condition
-from attnviz.cli.options import add_document, document, head, notice, recorded, written
+from attnviz.cli.options import add_document, document, head, notice, recorded, trained, written
 from attnviz.cli.picture import (
     OF_THE_PICTURE,
     OF_THE_STATE_A,
@@ -58,6 +58,7 @@ def run(options: Namespace) -> int:
         decoding=partial(_decoded, known, options),
         other=other_of(options, known.view),
         alignment=options.align,
+        run=partial(trained, known, options),
     )
     figure, report = reported(kind, subject, look)
     unmet = (check.text for check in report.checks if not check.is_met)

@@ -6,13 +6,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attnviz.cli.command import Command
+from msgspec.structs import replace
+
+from attnviz.cli.command import Command, Condition
+from attnviz.cli.commands import train
 from attnviz.cli.options import DOC_HELP, add_text, document, named_stages, recorded, written
 from attnviz.errors import FieldError, among
 from attnviz.i18n import N_, _
 
 if TYPE_CHECKING:
-    from attnviz.explain.scripts.script import Wanted
+    from attnviz.explain.scripts.script import Program, Wanted
     from attnviz.model.spec.document import Document
 
 LIBRARIES = ("numpy", "torch")
@@ -38,28 +41,43 @@ def add(command: ArgumentParser) -> None:
         help=_("the printed stages, or all (default: the one that the document shows, and the result)"),
     )
     command.add_argument("--site", metavar="NAME", help=_("print only this attention (default: all)"))
+    command.add_argument(
+        "--train", action="store_true", help=_("a script that trains the document, as attnviz train does")
+    )
+    train.add_course(command)
     add_text(command)
     command.set_defaults(dtype=None)
 
 
 def run(options: Namespace) -> int:
     """Write or print the script of a document."""
-    from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT, check_suffix, save_script
+    from attnviz.explain.scripts.files import NOTEBOOK, SCRIPT, check_suffix, save_program
     from attnviz.explain.scripts.library import LIBRARY_BY_ID
     from attnviz.explain.scripts.notebook import notebook
     from attnviz.explain.scripts.script import program
 
     known, library = document(options), LIBRARY_BY_ID[options.library]
-    wanted = _wanted(known, options)
+    if options.train:
+        known, code = _training(known, options)
+    else:
+        code = program(known, library, _wanted(known, options))
     if options.output is None:
-        code = program(known, library, wanted)
         print(notebook(code) if options.notebook else code.text(), end="")
         return 0
     suffixes = (NOTEBOOK,) if options.notebook else (SCRIPT, NOTEBOOK)
     written(options.output, lambda: check_suffix(Path(options.output), suffixes))
     record = recorded(known)
-    written(options.output, lambda: save_script(known, options.output, library, wanted, record))
+    written(options.output, lambda: save_program(code, options.output, record))
     return 0
+
+
+def _training(known: Document, options: Namespace) -> tuple[Document, Program]:
+    """The document with the words of the task, and the script that trains it."""
+    from attnviz.training.script import training_program
+
+    experiment, sampler = train.prepared(known.experiment, options)
+    known = replace(known, experiment=experiment)
+    return known, training_program(known, sampler, *train.course_of(options))
 
 
 def _wanted(known: Document, options: Namespace) -> Wanted:
@@ -78,4 +96,13 @@ def _wanted(known: Document, options: Namespace) -> Wanted:
     return Wanted(stages if options.stages == "all" else named_stages(stages, options.stages), options.site)
 
 
-COMMAND = Command("script", N_("save a document as a script that recomputes it"), add, run)
+CONDITIONS = (
+    *(Condition(option, "--train", is_barred=True) for option in ("--stages", "--site")),
+    *train.OF_THE_TASK,
+    Condition("--train", "--with", ("torch",)),
+    *(Condition(option, "--train") for option in train.COURSE if option != "--lines"),  # by its task
+)
+
+COMMAND = Command(
+    "script", N_("save a document as a script that recomputes it"), add, run, conditions=CONDITIONS
+)

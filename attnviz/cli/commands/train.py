@@ -35,13 +35,11 @@ TRAIN_FORMAT = N_(
 )
 
 
-def add(command: ArgumentParser) -> None:
-    """Add the options."""
+def add_course(command: ArgumentParser) -> None:
+    """Add the options of a run, `COURSE`: its task, its steps and their settings."""
     from attnviz.training.optimiser import OPTIMISERS, SCHEDULES, Settings
     from attnviz.training.tasks import TASKS
 
-    add_document(command)
-    command.add_argument("--resume", action="store_true", help=_("go on with the run in the file DOC"))
     tasks = [task.id for task in TASKS]
     command.add_argument("--task", choices=tasks, default=tasks[0], help=_("the task (default: copy)"))
     command.add_argument(
@@ -82,6 +80,13 @@ def add(command: ArgumentParser) -> None:
     command.add_argument(
         "--seed", action=Count, least=0, default=0, metavar="N", help=_("the seed of the texts")
     )
+
+
+def add(command: ArgumentParser) -> None:
+    """Add the options."""
+    add_document(command)
+    command.add_argument("--resume", action="store_true", help=_("go on with the run in the file DOC"))
+    add_course(command)
     command.add_argument(
         "--until", type=number_option, metavar="SHARE", help=_("end above this held-out accuracy")
     )
@@ -129,10 +134,15 @@ Begun = tuple["Experiment", "Sampler", "Course", "Settings", "Record | None"]
 
 def _begun(known: Document, options: Namespace) -> Begun:
     """The run of the options."""
+    experiment, sampler = prepared(known.experiment, options)
+    return experiment, sampler, *course_of(options), None
+
+
+def course_of(options: Namespace) -> tuple[Course, Settings]:
+    """The texts of each step and the settings. Raises `FieldError`."""
     from attnviz.training.optimiser import Settings
     from attnviz.training.run import Course
 
-    experiment, sampler = prepared(known.experiment, options)
     settings = Settings(
         options.rate,
         options.optimiser,
@@ -142,7 +152,7 @@ def _begun(known: Document, options: Namespace) -> Begun:
         schedule=options.schedule,
         steps=options.steps,
     )
-    return experiment, sampler, Course(options.batch, options.seed), settings, None
+    return Course(options.batch, options.seed), settings
 
 
 def _resumed(known: Document, options: Namespace) -> Begun | None:
@@ -287,17 +297,30 @@ def _record(measures: Measures) -> dict[str, object]:
     }
 
 
-OF_THE_RUN = (
-    "--task --sizes --lines --new-words --batch --rate --optimiser --decay --clip --warmup --schedule --seed "
-    "--dtype --text --edit"
+COURSE = (
+    "--task",
+    "--sizes",
+    "--lines",
+    "--new-words",
+    "--steps",
+    "--batch",
+    "--rate",
+    "--optimiser",
+    "--decay",
+    "--clip",
+    "--warmup",
+    "--schedule",
+    "--seed",
 )
+"""The options of a run."""
+GIVEN_ONCE = (*(option for option in COURSE if option != "--steps"), "--dtype", "--text", "--edit")
 """Options that a run has from its beginning."""
-
-CONDITIONS = (
-    *(Condition(option, "--resume", is_barred=True) for option in OF_THE_RUN.split()),
+OF_THE_TASK = (
     Condition("--lines", "--task", ("lines",)),
     Condition("--task", "--lines", of=("lines",)),
 )
+
+CONDITIONS = (*(Condition(option, "--resume", is_barred=True) for option in GIVEN_ONCE), *OF_THE_TASK)
 
 COMMAND = Command(
     "train", N_("train a document on a task, from its weights on"), add, run, TRAIN_FORMAT, CONDITIONS

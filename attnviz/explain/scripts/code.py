@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -108,7 +108,8 @@ def in_a_dictionary(name: str, array: NDArray[Any]) -> str:
 class Asked:
     """The request for the code of one stage of a site: what a `Writer` reads and collects.
 
-    `stages` are all of the site. `define` collects definitions, in the order of their use.
+    `stages` are all of the site. `define` collects definitions, in the order of their use. `trained` are the
+    expressions of parameters, by path, that the code reads instead of their numbers in the document.
     """
 
     site: Site
@@ -116,6 +117,7 @@ class Asked:
     stages: Stages
     library: Library
     keep: Keep = in_a_dictionary
+    trained: Mapping[str, str] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
 
     @property

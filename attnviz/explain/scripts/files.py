@@ -6,38 +6,29 @@ import os
 from pathlib import Path
 
 from attnviz.errors import FieldError, InputError, about, must_be, suffix_error
-from attnviz.explain.scripts.library import Library
 from attnviz.explain.scripts.notebook import notebook
-from attnviz.explain.scripts.script import AS_SHOWN, Program, Wanted, program
+from attnviz.explain.scripts.script import Program
 from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.carriers.table import carrying
-from attnviz.model.io.files import record_of, replace_files
+from attnviz.model.io.files import replace_files
 from attnviz.model.io.regular_file import opened
-from attnviz.model.spec.document import Document
 
 SCRIPT, NOTEBOOK = ".py", ".ipynb"
 ARRAYS = ".npz"
 """Suffix of the file of arrays beside a script."""
 
 
-def save_script(
-    document: Document,
-    path: str | os.PathLike[str],
-    library: Library,
-    wanted: Wanted = AS_SHOWN,
-    record: Record | None = None,
-) -> tuple[Path, ...]:
-    """Write the script of a document, `.py`, or its notebook, `.ipynb`; returns the written files.
+def save_program(made: Program, path: str | os.PathLike[str], record: Record) -> tuple[Path, ...]:
+    """Write a script, `.py`, or its notebook, `.ipynb`; returns the written files.
 
-    The file carries the document, or `record`: `load` reads it from there. More than `MOST_INSIDE` explicit
+    The file carries the document of `record`: `load` reads it from there. More than `MOST_INSIDE` explicit
     numbers go into an NPZ file of the same name beside it. Raises `InputError` for another suffix, and
     `FieldError` for such a file that no earlier script reads; `OSError` if writing fails. An old file is then
     unchanged.
     """
     file = Path(path)
     check_suffix(file, (SCRIPT, NOTEBOOK))
-    made = program(document, library, wanted)
-    files = program_files(made, file, record or record_of(document))
+    files = program_files(made, file, record)
     for arrays in list(files)[1:]:
         _check_own(arrays, file)
     return replace_files(files)

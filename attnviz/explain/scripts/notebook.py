@@ -52,4 +52,5 @@ def _cells(made: Program, beside: str) -> Iterator[tuple[str, str]]:
 
 
 def _heading(part: Part) -> str:
-    return f"**{part.title}**\n\n`{part.formula}`\n\n{part.shape.strip()}"
+    formula = f"`{part.formula}`" if part.formula else ""
+    return "\n\n".join(filter(None, (f"**{part.title}**", formula, part.shape.strip())))

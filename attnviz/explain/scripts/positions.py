@@ -8,7 +8,7 @@ from typing import Any
 
 from attnviz.explain.scripts.code import Asked, Code, Lines, note
 from attnviz.explain.scripts.masks import grid, row_of_query
-from attnviz.explain.scripts.sources import given
+from attnviz.explain.scripts.sources import parameter
 from attnviz.i18n import N_
 from attnviz.model.positions import slopes_of
 from attnviz.model.spec.positions import (
@@ -101,9 +101,9 @@ def _sinusoidal(position: Any, asked: Asked) -> Code:
 
 def _learned(position: Any, asked: Asked) -> Code:
     (read,) = asked.reads
-    site, start = asked.site, position.start
-    given(asked, "P", position.table, (position.length, site.d_embedding))
-    return asked.done(f"x = {read} + P[{start}:{start + site.n_queries}]")
+    start = position.start
+    parameter(asked, "position.table", "P")
+    return asked.done(f"x = {read} + P[{start}:{start + asked.site.n_queries}]")
 
 
 # --- biases ----------------------------------------------------------------------------------------
@@ -111,16 +111,16 @@ def _learned(position: Any, asked: Asked) -> Code:
 
 def _alibi(position: Any, asked: Asked) -> str:
     grid(asked)
-    slopes = list(slopes_of(asked.site)) if position.slopes is not None else None
-    asked.define("slope", f"slope = {_slopes(asked, slopes)}{note(SLOPES)}")
+    slopes = asked.trained.get("position.slopes") or _slopes(asked, position)
+    asked.define("slope", f"slope = {slopes}{note(SLOPES)}")
     return f" - slope[:, None, None] * {asked.xp}.abs(i - j)"
 
 
-def _slopes(asked: Asked, slopes: list[float] | None) -> str:
+def _slopes(asked: Asked, position: Alibi) -> str:
     """Explicit slopes, or the published ones: of a power of two, then every other one of the next."""
     xp, n_heads = asked.xp, asked.site.heads.n_heads
-    if slopes is not None:
-        return asked.library.array(repr(slopes))
+    if position.slopes is not None:
+        return asked.library.array(repr(list(slopes_of(asked.site))))
     power = 2 ** int(math.log2(n_heads))
     first = f"2.0 ** (-8.0 * {xp}.arange(1, {power + 1}) / {power})"
     if power == n_heads:
@@ -130,7 +130,7 @@ def _slopes(asked: Asked, slopes: list[float] | None) -> str:
 
 
 def _t5(position: Any, asked: Asked) -> str:
-    given(asked, "B", position.table, (position.n_buckets, asked.site.heads.n_heads))
+    parameter(asked, "position.table", "B")
     t5_buckets(position, asked)
     return f" + {_heads_first(asked, 'B[bucket]')}"
 
@@ -152,12 +152,11 @@ def keys_of_heads(asked: Asked, key: str) -> str:
 def _transformer_xl(position: Any, asked: Asked) -> Code:
     scores, q, k = asked.reads
     site, heads, xp = asked.site, asked.site.heads, asked.xp
-    reach, width = max(site.query_offset + site.n_queries, site.n_keys) - 1, heads.n_heads * heads.d_head
+    reach = max(site.query_offset + site.n_queries, site.n_keys) - 1
     grid(asked)
     _waves(asked, f"{xp}.arange({-reach}, {reach + 1})", position.base, "R")
-    given(asked, "W_R", position.weights, (site.d_model, width))
-    given(asked, "u", position.u, (heads.n_heads, heads.d_head))
-    given(asked, "v_R", position.v, (heads.n_heads, heads.d_head))
+    for path, name in (("weights", "W_R"), ("u", "u"), ("v", "v_R")):
+        parameter(asked, f"position.{path}", name)
     r = asked.library.split_heads("(R @ W_R)", 2 * reach + 1, heads.n_heads, heads.d_head)
     row = f"[:, {row_of_query(asked)}, i - j + {reach}]"
     return asked.done(
@@ -172,8 +171,8 @@ def _deberta(position: Any, asked: Asked) -> Code:
     scores, q, k = asked.reads
     heads, rows = asked.site.heads, 2 * position.span
     grid(asked)
-    for name, table in (("K_rel", position.keys), ("Q_rel", position.queries)):
-        given(asked, name, table, (rows, heads.n_heads * heads.d_head))
+    for path, name in (("keys", "K_rel"), ("queries", "Q_rel")):
+        parameter(asked, f"position.{path}", name)
     deberta_buckets(position, asked)
     by_head = [
         asked.library.split_heads(name, rows, heads.n_heads, heads.d_head) for name in ("K_rel", "Q_rel")

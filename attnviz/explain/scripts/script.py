@@ -160,7 +160,8 @@ class Program:
             if part.site != site:
                 site = part.site
                 lines += ["", "", f"# --- {self.titles[site]} ".ljust(96, "-")]
-            lines += ["", "# " + named(part.title, part.formula + part.shape), *part.lines]
+            title = named(part.title, part.formula + part.shape) if part.formula else part.title
+            lines += ["", f"# {title}", *part.lines]
             lines += [part.printed] if part.printed else []
             lines += ["", f"# {_(TOLD)}", *part.told] if part.told else []
         return "\n".join(lines) + "\n"
@@ -171,7 +172,7 @@ def program(document: Document, library: Library, wanted: Wanted = AS_SHOWN) -> 
     experiment, storage = document.experiment, Storage()
     parts = tuple(_parts(document, library, wanted, storage))
     titles = {place.name: site_title(experiment, place.name) for place in places(experiment)}
-    return Program(_about(document), _opening(library), parts, titles, storage)
+    return Program(about(document), opening(library), parts, titles, storage)
 
 
 def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, beside: str = "") -> str:
@@ -179,7 +180,8 @@ def script(document: Document, library: Library, wanted: Wanted = AS_SHOWN, besi
     return program(document, library, wanted).text(beside)
 
 
-def _about(document: Document) -> Lines:
+def about(document: Document) -> Lines:
+    """The text about a script: title, tokens, where it comes from."""
     experiment = document.experiment
     title = as_shown(document.title) or _("Attention")
     tokens = visible(" ".join(experiment.tokens[:MOST_TOKENS]))
@@ -189,7 +191,8 @@ def _about(document: Document) -> Lines:
     return tuple(lines)
 
 
-def _opening(library: Library) -> Lines:
+def opening(library: Library) -> Lines:
+    """The settings of the library."""
     if library.is_numpy:
         return ("np.set_printoptions(precision=4, suppress=True, linewidth=120)",)
     settings = "torch.set_printoptions(precision=4, sci_mode=False, linewidth=120)"

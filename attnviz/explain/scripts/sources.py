@@ -25,7 +25,7 @@ from attnviz.model.spec.parts import (
 from attnviz.model.spec.rows import DrawnRow, WrittenRow
 from attnviz.model.spec.site import Site
 from attnviz.model.spec.source import DrawnTable, WrittenTable
-from attnviz.model.weights import WEIGHT_BY_PATH
+from attnviz.model.weights import WEIGHTS
 
 WIDEST, MOST_ROWS = 100, 64
 """Characters of a row, and rows, of an array that is written in the code; a larger one is stored."""
@@ -132,16 +132,23 @@ def projection(asked: Asked, role: Role, name: str) -> str:
 
 def parameter(asked: Asked, path: str, name: str) -> str:
     """Define a parameter of the site under a name; returns the name."""
-    weight, site = WEIGHT_BY_PATH[path], asked.site
+    if path in asked.trained:
+        return asked.define(name, f"{name} = {asked.trained[path]}")
+    site = asked.site
+    weight = next(row for row in WEIGHTS if row.path == path and row.source(site) is not None)
     if not weight.is_row and path.startswith("projections."):
         role: Any = path.removeprefix("projections.")
         return projection(asked, role, name)
-    written, transposes = weight.stored(site)
-    if weight.source(site) is written and written is not None:
-        own = explicit(asked, "E" if transposes else name, written)
+    stored, transposes = weight.stored(site)
+    source = weight.source(site)
+    if source is stored and stored is not None:
+        own = explicit(asked, "E" if transposes else name, stored)
         return f"{own}.T" if transposes else own
-    shape = weight.shape(site)
-    return given(asked, name, weight.source(site), shape[1:] if weight.is_row else shape)
+    rows, columns = weight.shape(site)
+    shape: Shape = (columns,) if weight.is_row else (rows, columns)
+    if type(source) in SOURCE_CODE:
+        return given(asked, name, source, shape)
+    return _defined(asked, name, written(asked, name, weight.array(site).reshape(shape)), shape)
 
 
 def vectors(asked: Asked, name: str, source: Vectors) -> str:

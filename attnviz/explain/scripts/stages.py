@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,15 @@ def additive_mask_addend(asked: Asked) -> str:
     """The additive mask, 0 past its end."""
     site, mask = asked.site, asked.site.additive_mask
     assert mask is not None
-    return f" + {table(asked, 'M', mask.fitted(site.heads.n_heads, site.n_queries, site.n_keys))}"
+    n_heads, n_queries, n_keys = site.heads.n_heads, site.n_queries, site.n_keys
+    trained = asked.trained.get("additive_mask.values")
+    if trained is None:
+        return f" + {table(asked, 'M', mask.fitted(n_heads, n_queries, n_keys))}"
+    n_tables, rows, columns = mask.array(n_heads).shape
+    more = (0, max(0, n_keys - columns), 0, max(0, n_queries - rows))
+    cut = f"({trained}.reshape({n_tables}, {rows}, {columns})[:, :{n_queries}, :{n_keys}], {more})"
+    asked.define("M", f"M = torch.nn.functional.pad{cut}")
+    return " + M"
 
 
 PAIRS = N_("radians per position of each pair")
@@ -231,15 +240,23 @@ class Writer:
         return ADDENDS[STAGE_BY_ID[self.stage].operands](self.asked)
 
 
-def stage_code(site: Site, stage: str, library: Library, *, keep: Keep = in_a_dictionary) -> Code:
+def stage_code(
+    site: Site,
+    stage: str,
+    library: Library,
+    *,
+    keep: Keep = in_a_dictionary,
+    trained: Mapping[str, str] = MappingProxyType({}),
+) -> Code:
     """The code of one stage of a site in a library; earlier stages are variables of their names.
 
-    `keep` stores arrays of many numbers. Raises `KeyError` for a stage that the site does not compute.
+    `keep` stores arrays of many numbers; `trained` are the expressions of parameters, by path, that the code
+    reads instead of their numbers. Raises `KeyError` for a stage that the site does not compute.
     """
     stages = site_stages(site)
     if stage not in stages:
         raise KeyError(stage)
-    asked = Asked(site, stage, stages, library, keep)
+    asked = Asked(site, stage, stages, library, keep, trained)
     code = asked.done(*bind(site, stage).code(Writer(asked)))
     return replace(code, lines=(*code.lines, *edited_lines(site, stage, library)))
 

@@ -9,6 +9,7 @@ from attnviz.errors import InputError, Message
 from attnviz.figures.kinds.arcs import draw_arcs
 from attnviz.figures.kinds.comparison import draw_comparison, why_no_comparison
 from attnviz.figures.kinds.cost import draw_cost
+from attnviz.figures.kinds.curves import draw_curves, why_no_curves
 from attnviz.figures.kinds.dials import draw_dials, why_no_dials
 from attnviz.figures.kinds.layers import draw_layers
 from attnviz.figures.kinds.lines import draw_lines
@@ -69,6 +70,9 @@ _CURVE = ("site", "head", "grey")
 
 _PLACE = ("site", "head", "query")
 
+CURVES = "curves"
+"""The curves of a training run, which a file may have beside its document."""
+
 _THROUGH = ("site", "query", "range", "grey", "bar", "square", "names")
 
 KINDS = (
@@ -97,6 +101,7 @@ KINDS = (
     Kind("depth", N_("Gradient over depth"), ("grey",), draw_depth, of_values=True),
     Kind("norms", N_("Gradient and norm placement"), ("grey",), draw_norms, of_values=True),
     Kind("cost", N_("Cost curves"), ("grey",), draw_cost, of_values=True),
+    Kind(CURVES, N_("Curves of a training"), ("grey",), draw_curves, why_no_curves, of_values=True),
     Kind(
         "comparison",
         N_("Comparison"),
@@ -114,5 +119,5 @@ OF_WORDS = ("lines", "arcs")
 """Pictures of weights between words, which a view can name too."""
 PAIRS = ("plane", "positions", "dials")
 """Pictures of a query with a key."""
-UNFOLLOWED = ("depth", "norms", "cost", "step")
+UNFOLLOWED = ("depth", "norms", "cost", "step", CURVES)
 """Pictures that the tokens which a decoding has generated do not change."""

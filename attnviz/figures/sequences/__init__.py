@@ -1,4 +1,5 @@
-"""Sequences of pictures: the steps of a decoding, the layers of a stack, the parts of a sum, a swept number.
+"""Sequences of pictures: the steps of a decoding, the layers of a stack, the parts of a sum, the states of a
+training, a swept number.
 
 `frames` computes them, `save_sequence` writes them as numbered files, pages, a GIF or a video.
 """

@@ -112,6 +112,11 @@ SUM = "sum"
 """The sequence of the parts of a sum of values, and the kind of its pictures."""
 PULLED = 17
 """Its pictures: four seconds at the usual pace."""
+TRAINING = "training"
+"""The sequence of the kept states of a training run."""
+NO_RUN = Message("A sequence over the training needs a run beside the document.")
+USUAL_KIND = {SUM: SUM, TRAINING: "layers"}
+"""The kind of the pictures of a sequence, where none is chosen."""
 STEP = N_("step {step} of {count}: {token}")
 
 
@@ -142,7 +147,7 @@ class Engines:
 def frames(
     over: str, subject: Subject, engines: Engines, progress: Progress, kind: str = "stage"
 ) -> tuple[Frame, ...]:
-    """The frames over `decode`, `layers`, `sum`, or a sweep such as `temperature=0.1:2:20`.
+    """The frames over `decode`, `layers`, `sum`, `training`, or a sweep such as `temperature=0.1:2:20`.
 
     `subject` selects what is drawn of each trace, as a picture of `kind`; its own trace is the document's.
     All frames share the ends of their colours. Raises `ValueError` for a sequence that the document does not
@@ -233,10 +238,28 @@ def _pulled(subject: Subject, engines: Engines, progress: Progress, kind: str) -
     return tuple(Frame(dataclasses.replace(subject, part=part), f"t = {part:.2f}") for part in parts)
 
 
+def _trained(subject: Subject, engines: Engines, progress: Progress, kind: str) -> tuple[Frame, ...]:
+    """A frame for each kept state, with its held-out accuracy where that was measured."""
+    if subject.run is None:
+        raise InputError(NO_RUN)
+    run = subject.run()
+    accuracies = {one.step: one.accuracy for one in run.curves.measures}
+    made = []
+    for index, step in enumerate(run.steps):
+        trace = engines.run(run.at(step), progress.step(index, len(run.steps)))
+        label = _("step {step}").format(step=step)
+        if step in accuracies:
+            accuracy = _("accuracy {accuracy}").format(accuracy=f"{accuracies[step]:.2f}")
+            label = f"{label} · {accuracy}"
+        made.append(Frame(dataclasses.replace(subject, trace=trace), label))
+    return tuple(made)
+
+
 OVER: dict[str, Callable[[Subject, Engines, Progress, str], tuple[Frame, ...]]] = {
     "decode": _decoded,
     "layers": _layers,
     SUM: _pulled,
+    TRAINING: _trained,
 }
 """Sequences by name; every other text is a sweep."""
 

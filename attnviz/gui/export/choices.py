@@ -28,7 +28,7 @@ TEMPERATURE = "temperature"
 """Path of the number that a new sweep changes."""
 DECODE, LAYERS, NUMBER = "decode", "layers", "number"
 """Changes of a sequence other than a field by its path."""
-STILL = ("comparison", "step", "cost")
+STILL = ("comparison", "step", "cost", "curves")
 """Kinds of pictures that no sequence changes."""
 COUNT = "12"
 """Pictures of a new sweep."""

@@ -13,6 +13,7 @@ from experiments import STACKS, small
 from first_layer import stacked
 from msgspec.structs import replace
 from PIL import Image
+from two_layers import COURSE, TASK, model
 
 import attnviz
 from attnviz import parts as p
@@ -28,11 +29,15 @@ from attnviz.model.io.carriers.record import Record
 from attnviz.model.io.presets import load_preset
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.training.file import save_run
+from attnviz.training.optimiser import Settings
+from attnviz.training.run import Run, train
 
 ENGINES = Engines(
     lambda experiment, check: attnviz.run(experiment, check=check),
     lambda experiment, check: attnviz.decode(experiment, check=check),
 )
+Capture = pytest.CaptureFixture[str]
 FREE = Progress(never_cancelled)
 WIDTH_OF_A_COLUMN = 71 * 72 / 25.4
 WORDS = stacked(
@@ -330,3 +335,65 @@ def test_a_sweep_of_a_gradient_computes_that_of_each_value() -> None:
     shown = frames("temperature=0.5:2:4", given, Engines(run, ENGINES.decode), FREE)  # type: ignore[arg-type]
     w = attnviz.run(replace(WORDS, layers=(replace(WORDS.layers[0], temperature=1.5),)))["weights"][0, 2]
     np.testing.assert_allclose(shown[2].subject.trace["masked"][0, 2], w[0] * (np.eye(3)[0] - w), atol=1e-14)
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(model(), TASK, COURSE, Settings(5e-3, steps=40))
+
+
+def test_a_training_has_a_picture_of_each_kept_state(run: Run) -> None:
+    shown = made("training", run.experiment, run=lambda: run)
+    assert [frame.label.partition(" · ")[0] for frame in shown] == [
+        f"step {step}" for step in (0, 10, 20, 30, 40)
+    ]
+    assert shown[2].label.endswith(f" · accuracy {run.curves.measures[1].accuracy:.2f}")
+    for frame, step in zip(shown, run.steps, strict=True):
+        for site in frame.subject.trace.sites:
+            expected = attnviz.run(run.at(step)).site(site)["weights"]
+            np.testing.assert_array_equal(frame.subject.trace.site(site)["weights"], expected)
+
+
+def test_the_colours_of_a_training_are_those_of_all_its_states(run: Run) -> None:
+    shown = Sequence(made("training", run.experiment, run=lambda: run, stage="scores"), "layers", Style(dpi=50))
+    assert shown.without is None  # every picture was measured
+    ends = set()
+    for frame in shown.frames:
+        for site in frame.subject.trace.sites:
+            drawn = content(
+                frame.subject.trace.site(site), frame.subject.view, "scores", "all", Style().shades,
+                shared=frame.subject.shared,
+            )  # fmt: skip
+            ends.add((drawn.scale.low, drawn.scale.high))
+    assert len(ends) == 1
+    low, high = ends.pop()
+    found = [
+        attnviz.run(run.at(step)).site(site)["scores"]
+        for step in run.steps
+        for site in ("layers.0.self", "layers.1.self")
+    ]
+    assert max(abs(low), high) == pytest.approx(max(np.abs(one).max() for one in found))
+
+
+def test_the_shell_animates_all_heads_over_a_training(run: Run, tmp_path: Path, capsys: Capture) -> None:
+    file = save_run(Document(run.experiment), run.training.record(), tmp_path / "run.safetensors")
+    both = tmp_path / "all.gif", tmp_path / "head.gif"
+    assert main(["animate", str(file), "--over", "training", "-o", str(both[0]), "--dpi", "40"]) == 0
+    one_head = ["--head", "1", "--site", "layers.1.self", "-o", str(both[1]), "--dpi", "40"]
+    assert main(["animate", str(file), "--over", "training", *one_head]) == 0
+    sizes = []
+    for path in both:
+        with Image.open(path) as image:
+            assert image.n_frames == 5  # type: ignore[attr-defined]
+            sizes.append(image.size)
+    assert sizes[0] != sizes[1], "all heads of all layers, and one head"
+    by_python = attnviz.animate(run, tmp_path / "python.gif", "training", dpi=40)
+    with Image.open(by_python) as image:
+        assert image.size == sizes[0] and image.n_frames == 5  # type: ignore[attr-defined]
+
+
+def test_a_document_without_a_run_has_no_training(tmp_path: Path, capsys: Capture) -> None:
+    with pytest.raises(ValueError, match=r"^A sequence over the training needs a run beside the document\.$"):
+        made("training")
+    assert main(["animate", "toy-attention", "--over", "training", "-o", str(tmp_path / "a.gif")]) == 2
+    assert "The file must have a run beside its document; it has none." in capsys.readouterr().err
