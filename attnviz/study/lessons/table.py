@@ -28,6 +28,7 @@ LESSONS: tuple[str, ...] = (
     "sampling",
     "cost",
     "training",
+    "induction",
     "recurrent",
     "history",
 )
@@ -42,6 +43,7 @@ CLAIMS: tuple[str, ...] = (
     "heads",
     "positions",
     "block",
+    "training",
     "cost",
 )
 """Groups of claims of textbooks, right and wrong: `resources/claims/<id>.md`, a claim in each step."""
