@@ -43,8 +43,8 @@ CLAIMS: tuple[str, ...] = (
     "heads",
     "positions",
     "block",
-    "training",
     "cost",
+    "training",
 )
 """Groups of claims of textbooks, right and wrong: `resources/claims/<id>.md`, a claim in each step."""
 
