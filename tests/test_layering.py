@@ -30,7 +30,8 @@ MAY_IMPORT = {
     "compute": {"core", "model", "engines", "compute"},
     "checkpoints": {"core", "model", "checkpoints"},
     "training": {"core", "operations", "model", "explain", "engines", "compute", "training"},
-    "study": {"core", "operations", "model", "explain", "engines", "compute", "checkpoints", "study"},
+    "study": {"core", "operations", "model", "explain", "engines", "compute"}
+    | {"checkpoints", "training", "study"},
     "figures": {"core", "operations", "model", "explain", "engines", "study", "training", "figures"},
     "pages": {"core", "operations", "model", "explain", "engines", "compute", "pages"},
     "bench": {"core", "model", "engines", "compute", "checkpoints", "training", "bench"},

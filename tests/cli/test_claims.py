@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from short_trainings import short_trainings
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -14,6 +16,14 @@ from attnviz.cli.shell import main
 from attnviz.study.lessons.table import CLAIMS, shipped_claims
 
 Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _short_trainings() -> Iterator[None]:
+    with short_trainings():
+        yield
+
+
 COUNT = sum(len(shipped_claims(id_).steps) for id_ in CLAIMS)
 
 

@@ -12,6 +12,7 @@ from documents import as_map
 from PySide6.QtCore import QSettings, QSize, QTranslator
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
+from short_trainings import short_trainings
 
 from attnviz.gui.look import look
 from attnviz.gui.look.fonts import load_fonts
@@ -131,8 +132,15 @@ def make_desk(
 
 
 @pytest.fixture(scope="module", autouse=True)
+def _short_trainings() -> Iterator[None]:
+    """Claims and lessons train two steps here: their verdicts are tested without a window."""
+    with short_trainings():
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
 def _shared(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _short_trainings: None
 ) -> Iterator[Shared | None]:
     """Opened, with all panels, before any test: what a test brings about is gone after it."""
     if not any(item.parent is request.node and reads(item) for item in request.session.items):

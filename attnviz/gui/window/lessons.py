@@ -131,7 +131,7 @@ class LessonLive(QObject):
             return
 
         def job(token: CancelToken) -> Document:
-            return document_of(scene, load_preset)
+            return document_of(scene, load_preset, token.check)
 
         def done(document: Document) -> None:
             seen = max(self._seen(lesson), index + 1)
@@ -163,7 +163,7 @@ class LessonLive(QObject):
         """Edit the document so that a claim holds; the step stays, and undo goes back."""
 
         def job(token: CancelToken) -> Document:
-            return document_of(scene, load_preset)
+            return document_of(scene, load_preset, token.check)
 
         def done(document: Document) -> None:
             self._services.store.edit(lambda _present: document.experiment)

@@ -1,7 +1,8 @@
 """Edits by the name of what they set, as the lines `set` of lessons and the controls in captions write it.
 
 A name is the path of a field, from the experiment or an attention of it on, a size that refits other fields
-(`n_tokens`), or one of heads. A value is written as JSON; a bare word is a text.
+(`n_tokens`), or one of heads; with `layers.` before it what an attention has is set in all layers. A value is
+written as JSON; a bare word is a text.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from msgspec import Meta
 
 from attnviz.errors import FieldError, InputError, Message, among, must_be, quoted
 from attnviz.model.edit.edits import set_d_model, set_heads, set_n_tokens, set_tokens
-from attnviz.model.edit.layers import MOST_LAYERS, set_n_layers
+from attnviz.model.edit.layers import MOST_LAYERS, edit_alike, set_n_layers
 from attnviz.model.edit.paths import fields_at, part_at, put_at, value_at
 from attnviz.model.errors.conversion import field_error
 from attnviz.model.fields import is_field
-from attnviz.model.sites.sites import at, put
+from attnviz.model.sites.sites import at, places, put
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 
@@ -49,6 +50,9 @@ FITTED: dict[str, Fitted] = {
 HEADS = ("n_heads", "n_kv_heads", "d_head")
 """Numbers of the heads of an attention, with or without `heads.` before them."""
 
+IN_ALL = "layers."
+"""Before the name of what an attention has: in all layers."""
+
 
 def is_of_experiment(name: str) -> bool:
     """True if a name belongs to the whole experiment, not to one attention of it."""
@@ -57,7 +61,8 @@ def is_of_experiment(name: str) -> bool:
 
 def check_name(name: str) -> None:
     """Raise `FieldError` if no document has what a name sets."""
-    if name not in FITTED and _own(name) not in HEADS and not is_field(name):
+    own = name.removeprefix(IN_ALL)
+    if own not in FITTED and _own(own) not in HEADS and not is_field(own):
         raise FieldError("set", name, must_be("the path of a field, such as temperature or position.base"))
 
 
@@ -65,6 +70,8 @@ def setting_of(experiment: Experiment, site: str, name: str) -> Any:
     """The present value at a name; None if it is null, or does not exist."""
     if name in FITTED:
         return FITTED[name].read(experiment)
+    if name.startswith(IN_ALL):
+        return setting_of(experiment, first_of_layers(experiment), name.removeprefix(IN_ALL))
     if is_of_experiment(name):
         return value_at(experiment, name)
     return value_at(at(experiment, site), f"heads.{_own(name)}" if _own(name) in HEADS else name)
@@ -82,7 +89,17 @@ def with_shared_setting(experiment: Experiment, name: str, value: Any) -> Experi
     if name in FITTED:
         row = FITTED[name]
         return row.edit(experiment, _converted(name, value, row.kind))
+    if name.startswith(IN_ALL):
+        own = name.removeprefix(IN_ALL)
+        return edit_alike(
+            experiment, first_of_layers(experiment), lambda site: with_own_setting(site, own, value)
+        )
     return _with_field(experiment, experiment, name, value)
+
+
+def first_of_layers(experiment: Experiment) -> str:
+    """The name of the first attention of `layers`, behind any encoder."""
+    return next(place.name for place in places(experiment) if place.field == "layers")
 
 
 def with_own_setting(site: Site, name: str, value: Any) -> Site:

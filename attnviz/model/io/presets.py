@@ -153,7 +153,19 @@ PRESETS: tuple[Preset, ...] = (
         N_("An induction head is born"),
         N_(
             "Two layers of random weights. Train them: in some seconds, layer 1 attends to the word before, "
-            "and layer 2 finds the word that followed last time."
+            "and layer 2 finds the word that followed last time. Or train with "
+            '[no positions](set layers.position {"kind": "none"}), '
+            '[no ÷√d](set layers.scale {"kind": "none"}) or fewer [layers](set n_layers 2).'
+        ),
+    ),
+    Preset(
+        "modular-addition",
+        _HEADS,
+        N_("Sums modulo 59"),
+        N_(
+            "One layer and random weights, for the task Add modulo p. With batch 512, decay 1 and rate 0.005 "
+            "it soon knows all training sums by heart; some hundred steps later it is right on the others, "
+            "too."
         ),
     ),
     Preset(

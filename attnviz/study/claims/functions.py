@@ -14,6 +14,7 @@ from attnviz.core.cost.memory import FORMAT_BY_ID, bytes_per_token
 from attnviz.core.cost.published_models import PUBLISHED_BY_ID
 from attnviz.core.deep_stack import LAYERS, N_TOKENS, WIDTH, depth_gradients
 from attnviz.core.head_measures import entropy_bits
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, Head, Repeats
 from attnviz.core.norm_placement import gradient_by_layer
 from attnviz.core.recurrent import path_gradient
 from attnviz.core.softmax_slope import jacobian_norm
@@ -281,6 +282,22 @@ def _transposed(x: Value) -> Value:
     return transposed(x) if isinstance(x, Grid) else np.asarray(x).T
 
 
+def _head_score(id_: str) -> Function:
+    """A row of `HEAD_SCORES` as a function of the weights of one head, whose keys are tokens with names."""
+
+    def score(weights: Value) -> float:
+        names = weights.columns if isinstance(weights, Grid) else ()
+        if not names or np.shape(weights.array) != (len(names), len(names)):
+            rule = must_be("the weights of one head of a self-attention")
+            raise _refused(id_, "w", rule, str(np.shape(numbers(weights))))
+        known = {name: index for index, name in enumerate(dict.fromkeys(names))}
+        repeats = Repeats(np.array([known[name] for name in names]))
+        return HEAD_SCORE_BY_ID[id_].of(Head(weights.array, None, repeats))
+
+    work = _of(lambda weights: 16 * np.size(numbers(weights)))
+    return Function(id_, (Numbers("w", is_grid=True),), score, spend=work)
+
+
 def cache_per_token(name: str, form: str = "float16") -> float:
     """Bytes that the cache of a published model, named by its id, has for each token."""
     return float(bytes_per_token(PUBLISHED_BY_ID[name].architecture, FORMAT_BY_ID[form]))
@@ -342,6 +359,8 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("softmax", (_ALL, Number("divisor")), softmax, n_optional=1),
     Function("slope", (Numbers("w", needs_one=True),), slope),
     Function("entropy", (Numbers("w"),), _entropy),
+    _head_score("previous"),
+    _head_score("induction"),
     Function("list", (Number("x"),), lambda *found: np.array(found), repeats=64),
     Function(
         "cache_per_token",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import e, inf, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from attnviz.model.stages import STAGE_BY_ID
 from attnviz.model.trace import SiteTrace, Trace
 from attnviz.study.claims.functions import FUNCTION_BY_ID
 
+if TYPE_CHECKING:
+    from attnviz.training.run import Measures
+
 
 def _has_next(site: SiteTrace) -> bool:
     """True if a site has the probabilities of next tokens."""
@@ -66,6 +69,8 @@ class Scope:
     view: View
     budget: Budget = field(default_factory=Budget)
     """The work that all expressions over it may take; each is computed once."""
+    measures: Measures | None = None
+    """The measures at the end of the training that made the document; None for one that was not trained."""
     _known: dict[str, Value] = field(default_factory=dict, init=False)
 
     def afresh(self, check: Check) -> Scope:
@@ -81,13 +86,17 @@ class Scope:
         return self._known[expression]
 
     @property
+    def _computed(self) -> dict[str, Callable[[Scope], Value]]:
+        return _COMPUTED if self.measures is None else _COMPUTED | _MEASURED
+
+    @property
     def site(self) -> SiteTrace:
         return self.trace.shown(self.view.site)
 
     def kind(self, name: str) -> KindId:
         if name in CONSTANTS:
             return kind_of(CONSTANTS[name])
-        if name in SIZES or name in _COMPUTED or name in STAGE_BY_ID:
+        if name in SIZES or name in self._computed or name in STAGE_BY_ID:
             return "numbers"
         return kind_of(self._field(name))
 
@@ -96,8 +105,8 @@ class Scope:
             return CONSTANTS[name]
         if name in SIZES:
             return float(SIZES[name](self.site))
-        if name in _COMPUTED:
-            return _COMPUTED[name](self)
+        if name in self._computed:
+            return self._computed[name](self)
         if name in STAGE_BY_ID:
             return self._stage(name, *self.site_and_head(name, ()))
         return self._field(name)
@@ -154,7 +163,7 @@ class Scope:
             Message(
                 "The name {name} must be one of {names}, or a field of the attention: {fields}.",
                 name=quoted(name),
-                names=listed((*self.site.stages, *SIZES, *_COMPUTED, *CONSTANTS)),
+                names=listed((*self.site.stages, *SIZES, *self._computed, *CONSTANTS)),
                 fields=listed(fields),
             )
         )
@@ -193,6 +202,14 @@ _COMPUTED: dict[str, Callable[[Scope], Value]] = {
     "loss": Scope._loss,
 }
 """Further names of numbers."""
+
+_MEASURED: dict[str, Callable[[Scope], Value]] = {
+    "accuracy": lambda scope: scope.measures.accuracy,  # type: ignore[union-attr]
+    "trained_accuracy": lambda scope: scope.measures.trained_accuracy,  # type: ignore[union-attr]
+}
+"""Names of numbers over a trained document: shares of right answers, on held-out texts and on those of the
+last step.
+"""
 
 _OF_A_STAGE: tuple[list[KindId], ...] = (["numbers"], ["text"], ["numbers", "text"])
 """The kinds that may stand in the brackets of a stage."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import FieldError, InputError, Message, message_of, must_be, quoted, size
 from attnviz.explain.arithmetic.cell import exists
 from attnviz.i18n import language
@@ -15,7 +16,7 @@ from attnviz.model.trace import Trace
 from attnviz.study.claims.scope import Scope, holds, value_of
 from attnviz.study.claims.verdict import verdict_of
 from attnviz.study.lessons.lesson import Lesson, Scene, Step, Words
-from attnviz.study.lessons.scene import Preset, covered_cells, document_of, has_words, lit_cells
+from attnviz.study.lessons.scene import Preset, covered_cells, has_words, lit_cells, set_up
 from attnviz.study.lessons.text import pieces
 
 Run = Callable[[Experiment], Trace]
@@ -66,10 +67,10 @@ def _in_document(step: Step, lesson: Lesson, preset: Preset, run: Run) -> Iterat
     yield from _claim(step, scope, cured, ids)
 
 
-def scope_of(scene: Scene, preset: Preset, run: Run) -> Scope:
-    """The names of the expressions of a scene."""
-    document = document_of(scene, preset)
-    return Scope(run(document.experiment), document.view)
+def scope_of(scene: Scene, preset: Preset, run: Run, check: Check = never_cancelled) -> Scope:
+    """The names of the expressions of a scene; `check` is called while it trains, and may raise."""
+    document, measures = set_up(scene, preset, check)
+    return Scope(run(document.experiment), document.view, measures=measures)
 
 
 def _in_step(step: Step, scope: Scope, ids: set[str]) -> Iterator[Message]:

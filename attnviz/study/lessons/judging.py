@@ -37,7 +37,8 @@ class Judged:
 
 
 def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancelled) -> tuple[Judged, ...]:
-    """The claims of a group, each computed in its own scene. `check` is called between them; it may raise.
+    """The claims of a group, each computed in its own scene. `check` is called between them and while one
+    trains; it may raise.
 
     Raises `InputError` for a scene or a claim that is not valid.
     """
@@ -45,17 +46,17 @@ def judged(group: Lesson, preset: Preset, run: Run, check: Check = never_cancell
     for step in group.steps:
         if step.claim:
             check()
-            verdicts.append(_judged(step, preset, run))
+            verdicts.append(_judged(step, preset, run, check))
     return tuple(verdicts)
 
 
-def _judged(step: Step, preset: Preset, run: Run) -> Judged:
+def _judged(step: Step, preset: Preset, run: Run, check: Check) -> Judged:
     cards: dict[str, Card] = {}
     for code, words in step.words.items():
         if not cards or has_words(step.scene):
             with language(code):
-                scope = scope_of(step.scene, preset, run)
-                cured = scope_of(step.cured, preset, run) if step.cures else None
+                scope = scope_of(step.scene, preset, run, check)
+                cured = scope_of(step.cured, preset, run, check) if step.cures else None
         cards[code] = Card(
             markup(words.claim, scope, is_live=False),
             tuple(markup(text, scope, is_live=False) for text in words.paragraphs),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from attnviz.study.lessons.training import SceneTraining
+
 
 @dataclass(frozen=True)
 class Words:
@@ -45,7 +47,8 @@ class Scene:
     cells (row, column) of the stage that the step speaks of, `cover` those that are hidden until its
     question is answered, or throughout a step without one, `lock` the one whose arithmetic is open; `panels`
     are those beside the lesson, of which Mechanism opens `section`, Gradients shows `curve`, and Cost counts
-    `cost`: a quantity, and of which model.
+    `cost`: a quantity, and of which model. With `training` the changed
+    document is trained first.
     """
 
     preset: str
@@ -61,6 +64,7 @@ class Scene:
     section: str = ""
     curve: str = ""
     cost: tuple[str, str] | None = None
+    training: SceneTraining | None = None
 
 
 @dataclass(frozen=True)

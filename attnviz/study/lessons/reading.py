@@ -20,6 +20,7 @@ from attnviz.model.io.regular_file import read_text
 from attnviz.model.spec.field import LONGEST_NAME, LONGEST_TEXT
 from attnviz.model.spec.value import check_texts
 from attnviz.study.lessons.lesson import Lesson, Scene, Step, Words
+from attnviz.study.lessons.training import read_training
 from attnviz.study.lessons.window import CURVES, EXPERIMENT, QUANTITIES, SECTIONS, WORKSPACES, PanelNames
 
 VERSION = "1"
@@ -186,6 +187,7 @@ def _step_of(id_: str, draft: dict[str, Any], words: dict[str, Words], number: i
         draft.get("section", ""),
         draft.get("curve", ""),
         draft.get("cost"),
+        draft.get("training"),
     )
     asked: dict[str, Any] = {
         key: draft[key] for key in ("predict", "tolerance", "task", "claim") if key in draft
@@ -277,6 +279,7 @@ KEYS: dict[str, Callable[[dict[str, Any], str], None]] = {
     "head": _look("head", int),
     "query": _look("query", int),
     "step": _look("step", int),
+    "train": lambda draft, value: draft.__setitem__("training", read_training(value)),
     "picture": _look("picture", str),
     "orientation": _look("orientation", str),
     "light": _add("light"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from attnviz.core.progress import Check, never_cancelled
 from attnviz.errors import FieldError, must_be
 from attnviz.i18n import current_language
 from attnviz.model.edit.edits import set_tokens
@@ -20,14 +22,26 @@ from attnviz.study.claims.cells import cell_of
 from attnviz.study.claims.scope import Scope
 from attnviz.study.lessons.lesson import Scene, Step
 from attnviz.study.lessons.text import place
+from attnviz.study.lessons.training import trained
+
+if TYPE_CHECKING:
+    from attnviz.training.run import Measures
 
 Preset = Callable[[str], Document]
 """Reads a preset by its id."""
 
 
-def document_of(scene: Scene, preset: Preset) -> Document:
-    """The document of a scene in the active language. Raises `InputError` for a change that is not valid."""
-    document = preset(scene.preset)
+def document_of(scene: Scene, preset: Preset, check: Check = never_cancelled) -> Document:
+    """The document of a scene in the active language; `check` is called while it trains, and may raise.
+
+    Raises `InputError` for a change that is not valid.
+    """
+    return set_up(scene, preset, check)[0]
+
+
+def set_up(scene: Scene, preset: Preset, check: Check = never_cancelled) -> tuple[Document, Measures | None]:
+    """The document of a scene, and the measures at the end of its training; None without one."""
+    document, measures = preset(scene.preset), None
     experiment = document.experiment
     if scene.text:
         experiment = set_tokens(experiment, split_text(experiment, scene.text, MODEL.id))
@@ -36,12 +50,14 @@ def document_of(scene: Scene, preset: Preset) -> Document:
     own = {path: value for code, path, value in scene.translated if code == here}
     for path, value in scene.changes:
         experiment = with_setting(experiment, name, path, own.get(path, value))
+    if scene.training is not None:
+        experiment, measures = trained(experiment, scene.training, check)
     # A step shows cells, unless it says otherwise.
     look = {"locked": None, "picture": "map"} | dict(scene.look)
     view: View = replace(document.view, **look)
     if scene.lock:
         view = replace(view, locked=_locked(scene.lock, at(experiment, name), view))
-    return Document(experiment, view, document.title)
+    return Document(experiment, view, document.title), measures
 
 
 def has_words(scene: Scene) -> bool:

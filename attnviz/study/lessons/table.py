@@ -28,6 +28,7 @@ LESSONS: tuple[str, ...] = (
     "sampling",
     "cost",
     "training",
+    "induction",
     "recurrent",
     "history",
 )
@@ -43,6 +44,7 @@ CLAIMS: tuple[str, ...] = (
     "positions",
     "block",
     "cost",
+    "training",
 )
 """Groups of claims of textbooks, right and wrong: `resources/claims/<id>.md`, a claim in each step."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attnviz.compute.execute import execute
+from attnviz.core.head_scores import HEAD_SCORE_BY_ID, Head, Repeats
 from attnviz.errors import InputError
 from attnviz.model.expressions.budget import Budget
 from attnviz.model.expressions.parser import DEEPEST, LONGEST, parse
@@ -154,6 +155,20 @@ def test_a_wrong_expression_is_one_sentence(toy: Scope, expression: str, said: s
     with pytest.raises(InputError) as caught:
         value_of(expression, toy)
     assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_the_scores_of_a_head_are_those_of_the_table() -> None:
+    scope = scope_of("induction-birth")
+    site = scope.trace.site("layers.1.self")
+    tokens = site.labels("key")
+    numbers = np.array([tokens.index(token) for token in tokens])
+    for id_ in ("previous", "induction"):
+        head = Head(site["weights"][1], None, Repeats(numbers))
+        value = value_of(f'{id_}(weights("layers.1.self", 1))', scope)
+        assert value == HEAD_SCORE_BY_ID[id_].of(head) and 0 < value < 1
+    for wrong in ("list(1, 2)", "q", "weights @ weights", "2"):
+        with pytest.raises(InputError, match="The argument w of induction must be the weights of one head"):
+            value_of(f"induction({wrong})", scope)
 
 
 def test_the_shown_head_is_meant_and_others_are_named() -> None:

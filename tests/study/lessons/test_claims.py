@@ -173,6 +173,13 @@ BY_HAND: dict[str, Callable[[], tuple[bool, bool | None]]] = {
     "projections": lambda: (sum(range(1, 101)) == 5050, None),
     "llama-cache": lambda: (2 * 32 * 32 * 128 * 2 == 512 * 1024, None),
     "gpt3-cache": lambda: (2 * 96 * 12288 * 2 == 4.5 * 1024**2, None),
+    # Olsson et al. 2022: an induction head needs a head of an earlier layer on the previous token.
+    "induction-is-born": lambda: (True, None),
+    "one-layer": lambda: (False, None),
+    "narrow-heads-learn": lambda: (False, True),
+    "mask-for-positions": lambda: (False, True),
+    "no-scale-learns": lambda: (False, True),
+    "memorised-sums": lambda: (False, None),  # Power et al. 2022, Grokking
     "small-card": lambda: (2 * 6_738_415_616 > 8e9 > 6_738_415_616 * 18 / 32, None),
 }
 """Whether each claim holds in its scene and with its cure, worked out without the program."""

@@ -79,7 +79,7 @@ def judged_group(id_: str, check: Progress) -> Group:
 
 def shipped_document(scene: Scene, check: Progress) -> Document:
     """The document of a claim."""
-    return document_of(scene, load_preset)
+    return document_of(scene, load_preset, check)
 
 
 MOST_STEPS_BACK = 100

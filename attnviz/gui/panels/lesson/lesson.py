@@ -183,8 +183,9 @@ class LessonPanel(Panel):
         self._pages.setCurrentIndex(1)
         self.setFocusProxy(self.footer.next)
         self._show()
-        if self.store.trace is not None:
-            self.on_trace(self.store.trace)
+        trace = self.store.current_trace  # not that of the step before, which may do the task of this one
+        if trace is not None:
+            self.on_trace(trace)
 
     def sizeHint(self) -> QSize:
         return QSize(424, 640)

@@ -28,9 +28,12 @@ from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.gui.workspaces.table import WORKSPACE_BY_ID
 from attnviz.model.edit import edits
 from attnviz.model.edit.paths import put_at
+from attnviz.model.io.presets import load_preset
+from attnviz.model.spec.parts import Causal
 from attnviz.model.spec.view import Cell
 from attnviz.resources import path
 from attnviz.study.lessons.judging import answer_of
+from attnviz.study.lessons.scene import document_of
 from attnviz.study.lessons.table import LESSONS, shipped_lesson
 
 
@@ -333,6 +336,53 @@ def test_a_done_task_is_explained(desk: Desk) -> None:
     desk.store.undo()
     desk.settle()
     assert not panel_of(desk).task.is_done and shown.isVisible()
+
+
+TWO_STEPS = """---
+lesson: 1
+title: Masks
+preset: toy-attention
+---
+
+# masked
+set: masks = [{"kind": "causal"}]
+stage: weights
+
+## en: With a mask
+Text.
+
+# bare
+stage: weights
+task: visible.sum() < n * n
+
+## en: Without one
+> Switch a mask on.
+
+! Now it hides something.
+"""
+
+
+def test_the_document_of_the_step_before_does_no_task(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "masks.md"
+    file.write_text(TWO_STEPS)
+    desk.window.lesson_live.open_file(file)
+    desk.settle()
+    desk.window.lesson_live.go(1)
+    desk.settle()
+    shown = desk.find(QTextBrowser, "task_reveal")
+    assert text(desk, "task_text") == "Switch a mask on." and not shown.isVisible()
+    desk.store.edit_attention(lambda site: put_at(site, "masks", (Causal(),)))
+    desk.settle()
+    assert shown.isVisible() and text(desk, "task_reveal") == "Now it hides something."
+
+
+def test_a_step_that_trains_opens_the_trained_document(desk: Desk) -> None:
+    steps = shipped_lesson("induction").steps
+    index = next(index for index, step in enumerate(steps) if step.scene.training is not None)
+    open_step(desk, "induction", index)
+    wanted = document_of(steps[index].scene, load_preset)  # two steps, as everything in this folder trains
+    assert desk.store.experiment == wanted.experiment != load_preset("induction-birth").experiment
+    assert len(desk.store.experiment.tokens) == 32
 
 
 def test_lengths_are_left_out_by_a_pill_of_the_sentence_about_them(desk: Desk) -> None:
