@@ -520,7 +520,7 @@ class Store(QObject):
         """Give the document the weights that its run shows, as one edit."""
         run = self.run
         if run is not None and run.pending is not None and run.belongs_to(self.experiment):
-            shown = run.pending
+            shown = run.record.with_text_of(run.pending, self.experiment)
             self.set_run(Begun(run.record, (*run.experiments, shown), None, run.shown))
             self.edit(lambda _present: shown)
 

@@ -27,7 +27,7 @@ from attnviz.training.optimiser import Optimiser, Settings
 from attnviz.training.parameters import parameters_of
 from attnviz.training.tasks import Sampler, Texts
 from attnviz.training.trainable import with_length
-from attnviz.training.words import ids_of_words
+from attnviz.training.words import ids_of_words, with_text_of
 
 Ids = NDArray[np.int64]
 SCORES = ("previous", "induction", "entropy")
@@ -146,6 +146,10 @@ class Record:
         from attnviz.training.file import attached
 
         return attached(self)
+
+    def with_text_of(self, trained: Experiment, present: Experiment) -> Experiment:
+        """A trained experiment with the text of the present one."""
+        return with_text_of(trained, present)
 
     def is_alike(self, one: Experiment, other: Experiment) -> bool:
         """True if two experiments differ in their texts alone, for the task of the run."""

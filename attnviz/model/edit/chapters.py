@@ -36,6 +36,9 @@ class RunRecord(Protocol):
     def attached(self) -> Attached:
         """The run as a file has it."""
 
+    def with_text_of(self, trained: Experiment, present: Experiment) -> Experiment:
+        """A trained experiment with the text of the present one."""
+
     def is_alike(self, one: Experiment, other: Experiment) -> bool:
         """True if two experiments differ in their texts alone, for the task of the run."""
 

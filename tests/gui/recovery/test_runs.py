@@ -160,7 +160,7 @@ def test_a_file_that_was_only_looked_at_is_not_changed(desk: Desk, part: Path) -
 
 
 def test_saving_gives_the_document_its_weights_and_keeps_the_run(desk: Desk, file: Path) -> None:
-    panel = go_to(desk, 34)
+    panel, tokens = go_to(desk, 34), desk.store.experiment.tokens
     assert desk.store.is_modified and desk.window.windowTitle().count("•") == 1
     trigger(desk, "save")
     picture = panel.live.picture
@@ -169,7 +169,7 @@ def test_saving_gives_the_document_its_weights_and_keeps_the_run(desk: Desk, fil
     assert read.curves.moments == list(picture.moments) and read.training.step == 34
     assert alike(read.experiment, picture.experiment)
     assert alike(attnviz.load(file).experiment, picture.experiment)
-    assert alike(desk.store.experiment, picture.experiment)
+    assert alike(desk.store.experiment, picture.experiment) and desk.store.experiment.tokens == tokens
     assert panel.live.picture is picture  # the run is the same
     panel.choices.numbers["steps"].set_value(50)
     panel.choices.changed.emit()
@@ -177,7 +177,7 @@ def test_saving_gives_the_document_its_weights_and_keeps_the_run(desk: Desk, fil
     desk.qtbot.waitUntil(lambda: not panel.live.is_playing, timeout=4 * WAIT_MS)
     assert desk.store.is_modified
     desk.go("explore")  # gives the weights
-    desk.store.edit(set_tokens, desk.store.experiment.tokens[:5])
+    desk.store.edit(set_tokens, words_for(5))
     trigger(desk, "save")
     assert attnviz.load_run(file).training.step == 50 and not desk.store.is_modified
     assert len(attnviz.load(file).experiment.tokens) == 5
