@@ -209,6 +209,8 @@ def test_a_row_of_written_words_leads_to_its_step(desk: Desk) -> None:
     heights = {place.word: line.bar_rect(place).height() for place in line.places()}
     worst = max(heights, key=lambda word: line.losses[word])
     assert heights[worst] == max(heights.values())
+    for place in line.places():
+        assert line.place_at(line.bar_rect(place).bottomLeft().toPoint() + QPoint(1, 4)) == place
 
 
 def test_the_third_picture_shows_scores_entropy_or_norms(desk: Desk) -> None:
