@@ -266,6 +266,20 @@ def test_the_sizes_are_those_of_the_chosen_task(desk: Desk) -> None:
     assert len(desk.store.experiment.vocabulary.tokens) == 20 and panel.live.picture is not None
 
 
+def test_sizes_that_do_not_fit_are_refused_by_name(desk: Desk) -> None:
+    panel = panel_of(desk)
+    panel.choices.choose("lookup")
+    words = panel.choices.sizes["lookup", "n_words"]
+    words.set_value(8)
+    words.changed.emit(8)
+    assert panel.empty.isVisible() and "from 2 to 4" in panel.empty.accessibleName()
+    assert not panel.empty.findChild(QAbstractButton, "empty_state_action").isVisible()
+    pairs = panel.choices.sizes["lookup", "pairs"]
+    pairs.set_value(3)
+    pairs.changed.emit(3)
+    assert panel.live.picture is not None and panel.pictures.isVisible()
+
+
 def test_plain_keys_go_through_the_kept_states(desk: Desk) -> None:
     panel = go_to(desk, 30)
     desk.window.setFocus()

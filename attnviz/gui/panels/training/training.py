@@ -482,10 +482,10 @@ class TrainingPanel(Panel):
 
     def _can_get_words(self) -> bool:
         """True if a vocabulary made for the task is all that the document lacks."""
-        words = self.choices.words()
-        if len(words) < 2:
-            return False
         try:
+            words = self.choices.words()
+            if len(words) < 2:
+                return False
             made = with_words(self.store.experiment, words)
             check_trainable(made)
             with_length(made, self.choices.sampler(made).n_tokens)
