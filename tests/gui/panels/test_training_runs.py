@@ -209,6 +209,8 @@ def test_a_row_of_written_words_leads_to_its_step(desk: Desk) -> None:
     heights = {place.word: line.bar_rect(place).height() for place in line.places()}
     worst = max(heights, key=lambda word: line.losses[word])
     assert heights[worst] == max(heights.values())
+    for place in line.places():
+        assert line.place_at(line.bar_rect(place).bottomLeft().toPoint() + QPoint(1, 4)) == place
 
 
 def test_the_third_picture_shows_scores_entropy_or_norms(desk: Desk) -> None:
@@ -262,6 +264,20 @@ def test_the_sizes_are_those_of_the_chosen_task(desk: Desk) -> None:
     desk.click(panel.empty.findChild(QAbstractButton, "empty_state_action"))
     assert desk.store.experiment.vocabulary is not None
     assert len(desk.store.experiment.vocabulary.tokens) == 20 and panel.live.picture is not None
+
+
+def test_sizes_that_do_not_fit_are_refused_by_name(desk: Desk) -> None:
+    panel = panel_of(desk)
+    panel.choices.choose("lookup")
+    words = panel.choices.sizes["lookup", "n_words"]
+    words.set_value(8)
+    words.changed.emit(8)
+    assert panel.empty.isVisible() and "from 2 to 4" in panel.empty.accessibleName()
+    assert not panel.empty.findChild(QAbstractButton, "empty_state_action").isVisible()
+    pairs = panel.choices.sizes["lookup", "pairs"]
+    pairs.set_value(3)
+    pairs.changed.emit(3)
+    assert panel.live.picture is not None and panel.pictures.isVisible()
 
 
 def test_plain_keys_go_through_the_kept_states(desk: Desk) -> None:

@@ -37,7 +37,7 @@ from attnviz.model.edit.chapters import Begun
 from attnviz.model.errors.titles import in_words
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
+from attnviz.training.differences import DIFFERENCE_BY_ID, Difference
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import HeadPlace
 from attnviz.training.trainable import check_trainable, with_length
@@ -233,7 +233,7 @@ class TrainingPanel(Panel):
             self.live.forget()
             return
         self._count = size_of(parameters_of(experiment))
-        self.beside.versus.set_rows(differences_of(experiment, plan.settings))
+        self.beside.versus.set_model(experiment, plan.settings)
         other = other_of(plan, DIFFERENCE_BY_ID.get(difference))
         if other is None and kept is not None and has_the_texts(kept.plan, plan):
             other = replace(kept, difference="")
@@ -536,10 +536,10 @@ class TrainingPanel(Panel):
 
     def _can_get_words(self) -> bool:
         """True if a vocabulary made for the task is all that the document lacks."""
-        words = self.choices.words()
-        if len(words) < 2:
-            return False
         try:
+            words = self.choices.words()
+            if len(words) < 2:
+                return False
             made = with_words(self.store.experiment, words)
             check_trainable(made)
             with_length(made, self.choices.sampler(made).n_tokens)

@@ -20,9 +20,10 @@ from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.linked_text import LinkedText, line
 from attnviz.i18n import N_, _
+from attnviz.model.spec.experiment import Experiment
 from attnviz.study.contrast.differences import differences
-from attnviz.training.differences import DIFFERENCE_BY_ID, Difference
-from attnviz.training.optimiser import OPTIMISER_BY_ID
+from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
+from attnviz.training.optimiser import OPTIMISER_BY_ID, Settings
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.run import Measures, first_above
 from attnviz.training.seen import SOLVED, compared
@@ -53,6 +54,7 @@ class VersusCard(QWidget):
         self._counts: list[int] = []
         self._differ = ""
         self._rows: tuple[Difference, ...] = ()
+        self._of: Experiment | None = None
         self._picture: Picture | None = None
         self._beside: Beside | None = None
         tip = N_("Run B: the same texts and the same beginning, with one difference")
@@ -62,10 +64,11 @@ class VersusCard(QWidget):
         column = in_column(self, self.choice, self.table, self.said, spacing=GRID)
         column.addStretch(1)
 
-    def set_rows(self, rows: Sequence[Difference]) -> None:
-        """Offer these differences."""
-        self._rows = tuple(rows)
-        self._offer()
+    def set_model(self, experiment: Experiment, settings: Settings) -> None:
+        """Offer the differences of a model; found once for each, as a number is dragged from run to run."""
+        if experiment is not self._of:
+            self._of, self._rows = experiment, differences_of(experiment, settings)
+            self._offer()
 
     def set_runs(
         self, plan: Plan | None, picture: Picture | None, other: Other | None, beside: Beside | None

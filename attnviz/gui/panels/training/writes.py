@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QSizePolicy, QToolTip, QWidget
 
@@ -43,7 +43,8 @@ class LossLine(Control):
 
     def __init__(self) -> None:
         super().__init__()
-        says(self, id="training_loss_line", name=N_("Loss of each word"))
+        tip = N_("A bar is −log p of its word: the higher, the less the model expects it")
+        says(self, id="training_loss_line", name=N_("Loss of each word"), tip=tip)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._words: tuple[str, ...] = ()
         self.losses: tuple[float, ...] = ()
@@ -119,15 +120,20 @@ class LossLine(Control):
             painter.drawText(room, Qt.AlignmentFlag.AlignCenter, visible(self._words[place.word]))
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent):
-            at = event.pos()
-            for place in self.places():
-                column = self.bar_rect(place)
-                if column.left() <= at.x() <= column.right() and abs(at.y() - column.bottom()) < BAR_PX:
-                    said = _("−log p = {loss}").format(loss=number(self.losses[place.word], 3))
-                    QToolTip.showText(event.globalPos(), f"{visible(self._words[place.word])}: {said}", self)
-            return True
-        return super().event(event)
+        place = self.place_at(event.pos()) if isinstance(event, QHelpEvent) else None
+        if place is None or not isinstance(event, QHelpEvent):
+            return super().event(event)
+        loss = _("−log p = {loss}").format(loss=number(self.losses[place.word], 3))
+        QToolTip.showText(event.globalPos(), f"{visible(self._words[place.word])}: {loss}", self)
+        return True
+
+    def place_at(self, at: QPoint) -> Place | None:
+        """The word at a point, or none."""
+        for place in self.places():
+            bar = self.bar_rect(place)
+            if bar.left() <= at.x() <= bar.right() and 0 <= at.y() - bar.bottom() + BAR_PX < BAR_PX + LINE_PX:
+                return place
+        return None
 
 
 class WritesCard(QWidget):
