@@ -42,7 +42,11 @@ def subject(preset: str, **view: object) -> Subject:
     document = load_preset(preset)
     seen = with_fields(document.view, **view)
     return Subject(
-        attnviz.run(document), seen, title=document.title, decoding=lambda: attnviz.decode(document), run=lambda: RUN
+        attnviz.run(document),
+        seen,
+        title=document.title,
+        decoding=lambda: attnviz.decode(document),
+        run=lambda: RUN,
     )
 
 
@@ -237,7 +241,9 @@ def without_numbers() -> Subject:
     document = load_preset("fully-masked-row")
     layer = with_fields(document.experiment.layers[0], fully_masked_row="nan")
     experiment = with_fields(document.experiment, layers=(layer, layer))
-    return Subject(attnviz.run(experiment), View(), decoding=lambda: attnviz.decode(experiment), run=lambda: RUN)
+    return Subject(
+        attnviz.run(experiment), View(), decoding=lambda: attnviz.decode(experiment), run=lambda: RUN
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KIND_BY_ID if kind not in ("comparison", "dials")])

@@ -355,7 +355,9 @@ def test_a_training_has_a_picture_of_each_kept_state(run: Run) -> None:
 
 
 def test_the_colours_of_a_training_are_those_of_all_its_states(run: Run) -> None:
-    shown = Sequence(made("training", run.experiment, run=lambda: run, stage="scores"), "layers", Style(dpi=50))
+    shown = Sequence(
+        made("training", run.experiment, run=lambda: run, stage="scores"), "layers", Style(dpi=50)
+    )
     assert shown.without is None  # every picture was measured
     ends = set()
     for frame in shown.frames:
