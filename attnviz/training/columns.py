@@ -8,15 +8,16 @@ tuples, tables by names and arrays in them, and files have them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.errors import NOTHING, FieldError, Message, among, missing, must_be, whole_number
+from attnviz.errors import NOTHING, FieldError, Message, among, missing, must_be, verbatim, whole_number
 
 Row = NDArray[np.float64]
 """Numbers (1, number)."""
@@ -37,14 +38,14 @@ class Columns(NamedTuple):
     rows: dict[str, Row]
 
 
-def columns_of(records: Sequence[Any], kind: type[Any]) -> Columns:
-    """The columns of records, named tuples of one `kind`.
+def columns_of(records: Sequence[Any], kind: type[Any], without: Collection[str] = ()) -> Columns:
+    """The columns of records, named tuples of one `kind`, `without` some of their fields.
 
-    Their fields are numbers, texts, tuples, dictionaries, arrays, or None.
+    The others are numbers, texts, tuples, dictionaries, arrays, or None.
     """
     fields: dict[str, Any] = {}
     rows: dict[str, Row] = {}
-    for name, hint in get_type_hints(kind).items():
+    for name, hint in _hints(kind, without).items():
         values = [getattr(one, name) for one in records]
         numbers: list[float] = values
         fields[name] = None
@@ -56,16 +57,23 @@ def columns_of(records: Sequence[Any], kind: type[Any]) -> Columns:
 
 
 def records_of(
-    kind: type[Record], said: Any, rows: Mapping[str, Row], path: str, *, is_finite: bool = False
+    kind: type[Record],
+    said: Any,
+    rows: Mapping[str, Row],
+    path: str,
+    *,
+    is_finite: bool = False,
+    given: Mapping[str, Sequence[Any]] = MappingProxyType({}),
 ) -> tuple[Record, ...]:
-    """The records of columns; `path` begins the fields of errors. With `is_finite`, NaN and ±∞ are refused.
+    """The records of columns, and of the fields that are `given`; `path` begins the fields of errors. With
+    `is_finite`, NaN and ±∞ are refused.
 
     Raises `FieldError` for fields that the kind does not have, or that are missing, and for numbers that do
     not fit their form or their field.
     """
     if not isinstance(said, dict) or said.keys() != {"count", "fields"}:
         raise FieldError(path, said, must_be("an object with count and fields"))
-    count, fields, hints = said["count"], said["fields"], get_type_hints(kind)
+    count, fields, hints = said["count"], said["fields"], _hints(kind, given)
     defaults = getattr(kind, "_field_defaults", {})
     if type(count) is not int or not 0 <= count <= MOST_RECORDS:
         raise FieldError(f"{path}.count", count, whole_number(0, MOST_RECORDS))
@@ -74,7 +82,10 @@ def records_of(
     strange = next((name for name in (*fields, *rows) if name not in hints), None)
     if strange is not None:
         raise FieldError(f"{path}.fields", strange, among(hints))
-    columns: list[Sequence[Any]] = []
+    wrong = next((values for values in given.values() if len(values) != count), None)
+    if wrong is not None:
+        raise FieldError(f"{path}.count", count, must_be(verbatim(str(len(wrong)))))
+    columns = dict(given)
     for name, hint in hints.items():
         at = f"{path}.{name}"
         if name in fields:
@@ -82,12 +93,19 @@ def records_of(
             if is_finite and not np.isfinite(row).all():
                 place = int(np.argmin(np.isfinite(row)))
                 raise FieldError(at, float(row.flat[place]), must_be("finite numbers"))
-            columns.append(_column(hint, fields[name], row, count, at))
+            columns[name] = _column(hint, fields[name], row, count, at)
         elif name in defaults or not count:
-            columns.append([defaults.get(name)] * count)
+            columns[name] = [defaults.get(name)] * count
         else:
-            raise missing(f"{path}.fields.{name}", Message("must be there"))
-    return tuple(kind(*values) for values in zip(*columns, strict=True))
+            raise missing(f"{path}.fields.{name}", must_be("a field of each record"))
+    return tuple(
+        kind(**dict(zip(columns, values, strict=True))) for values in zip(*columns.values(), strict=True)
+    )
+
+
+def _hints(kind: type[Any], without: Collection[str]) -> dict[str, Any]:
+    """The types of the fields of records, without some."""
+    return {name: hint for name, hint in get_type_hints(kind).items() if name not in without}
 
 
 def _column(hint: Any, said: Any, row: Row, count: int, path: str) -> Sequence[Any]:
@@ -110,8 +128,8 @@ def _column(hint: Any, said: Any, row: Row, count: int, path: str) -> Sequence[A
 
 def _is_of(hint: Any, value: Any) -> bool:
     """True if a value has the type of its field."""
-    if hint is float:
-        return isinstance(value, float)
+    if hint in _PLAIN:
+        return type(value) is hint
     try:
         msgspec.convert(value, hint, dec_hook=_array_of)
     except (msgspec.ValidationError, ValueError):
@@ -144,8 +162,16 @@ def _taken_apart(values: Sequence[Any]) -> tuple[list[float], dict[str, Any]]:
     known: dict[str, int] = {}
     forms: list[Any] = []
     order: list[int] = []
+    before: list[Any] = []
     for value in values:
+        # Tables of numbers under the same names follow each other: their form is that of the one before.
+        if isinstance(value, dict) and list(value) == before and set(map(type, value.values())) == {float}:
+            numbers.extend(value.values())
+            order.append(order[-1])
+            continue
         form = _form(value, numbers)
+        is_table = isinstance(value, dict) and set(map(type, value.values())) == {float}
+        before = list(value) if is_table else []
         text = json.dumps(form)
         if text not in known:
             known[text] = len(forms)

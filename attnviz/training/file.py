@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
@@ -37,7 +38,9 @@ from attnviz.training.words import MOST_BYTES, ids_of_words, task_for
 
 RUN = "run"
 """The beginning of the paths of fields in errors."""
-TEXT, MOMENTS, MEASURES = "text", "moments", "measures"
+TEXT, MOMENTS, MEASURES, KEPT = "text", "moments", "measures", "kept"
+NUMBERS = ("numbers", "moments")
+"""The fields of a kept state that are tensors of their own."""
 LEAST_STATES = 3
 """States of a run whose every state is larger than the bytes for all: the first, the last, the present."""
 
@@ -63,6 +66,7 @@ class _Said(Struct, frozen=True, forbid_unknown_fields=True):
     states: tuple[int, ...]
     moments: Any
     measures: Any
+    kept: Any
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -77,8 +81,11 @@ def attached(record: Record) -> Attached:
     columns: dict[str, Columns] = {}
     for name, kind in _RECORDS.items():
         columns[name] = columns_of(getattr(record, name), kind)
-        arrays |= {f"{name}/{field}": row for field, row in columns[name].rows.items()}
-    for step, state in {**record.states, record.step: record.present}.items():
+    states = {**record.states, record.step: record.present}
+    columns[KEPT] = columns_of([states[step] for step in sorted(states)], Kept, NUMBERS)
+    for name, one in columns.items():
+        arrays |= {f"{name}/{field}": row for field, row in one.rows.items()}
+    for step, state in states.items():
         arrays |= {f"{step}/{name}": numbers for name, numbers in _of_state(state).items()}
     said = _Said(
         1,
@@ -88,7 +95,7 @@ def attached(record: Record) -> Attached:
         record.step,
         record.spacing,
         tuple(sorted(record.states)),
-        *(columns[name].said for name in _RECORDS),
+        *(one.said for one in columns.values()),
     )
     return Attached(json.dumps(msgspec.to_builtins(said)), arrays)
 
@@ -143,20 +150,26 @@ def record_of(found: AttachedFile, experiment: Experiment) -> Record:
     reader = _States(with_length(experiment, sampler.n_tokens), settings, found)
     _check_steps(said, reader.nbytes)
     moments, measures = (
-        records_of(
-            kind,
-            getattr(said, name),
-            {one.partition("/")[2]: found.read(one) for one in found.shapes if one.startswith(f"{name}/")},
-            f"{RUN}.{name}",
-            is_finite=kind is Moment,
-        )
+        records_of(kind, getattr(said, name), _rows(found, name), f"{RUN}.{name}", is_finite=kind is Moment)
         for name, kind in _RECORDS.items()
     )
     _check_curves(said.step, moments, measures)
-    states = {step: reader.state(step) for step in said.states}
-    present = states[said.step] if said.step in states else reader.state(said.step)
-    reader.check_all_read({*said.states, said.step})
+    steps = sorted({*said.states, said.step})
+    tensors: dict[str, list[Any]] = {
+        "numbers": [reader.numbers(step) for step in steps],
+        "moments": [reader.moments(step) for step in steps],
+    }
+    kept = records_of(Kept, said.kept, _rows(found, KEPT), f"{RUN}.{KEPT}", given=tensors)
+    reader.check_all_read(steps)
+    known = dict(zip(steps, kept, strict=True))
+    states = {step: known[step] for step in said.states}
+    present = known[said.step]
     return Record(sampler, course, settings, said.step, said.spacing, moments, measures, states, present)
+
+
+def _rows(found: AttachedFile, name: str) -> Arrays:
+    """The rows of the columns of some records."""
+    return {one.partition("/")[2]: found.read(one) for one in found.shapes if one.startswith(f"{name}/")}
 
 
 def load_run(
@@ -230,10 +243,8 @@ def _sampler(data: Any, found: AttachedFile, experiment: Experiment) -> Sampler:
         sampler = task_for(experiment, task.id, text.decode("utf-8", "surrogatepass"), **sizes)
         ids_of_words(experiment, sampler.n_words)
     except UnicodeDecodeError as error:
-        utf_8 = Message("must be UTF-8")
-        raise FieldError(
-            f"{RUN}.text", Message("another byte at {place:,}", place=error.start), utf_8
-        ) from None
+        strange = Message("another byte at {place:,}", place=error.start)
+        raise FieldError(f"{RUN}.text", strange, must_be("text in UTF-8")) from None
     except FieldError as error:
         raise error.below(RUN) from None
     return sampler
@@ -247,17 +258,19 @@ class _States:
         self._shapes, self._read = found.shapes, found.read
         count = size_of(self._parameters.values())
         n_moments = OPTIMISER_BY_ID[settings.optimiser].n_moments
-        self._expected = {name: one.shape for name, one in self._parameters.items()} | {
-            _moment(index): (1, count) for index in range(n_moments)
-        }
+        self._moments = [_moment(index) for index in range(n_moments)]
+        self._expected = {name: one.shape for name, one in self._parameters.items()}
+        self._expected |= dict.fromkeys(self._moments, (1, count))
         self.nbytes = (1 + n_moments) * count * np.dtype(np.float32).itemsize
         """Bytes of one state, at least."""
 
-    def state(self, step: int) -> Kept:
-        """The state of a step. Raises `FieldError` for other shapes, and for what is no number."""
-        numbers = {name: self._numbers(step, name) for name in self._expected}
-        moments = tuple(numbers.pop(name) for name in self._expected if name not in self._parameters)
-        return Kept(numbers, tuple(one[0] for one in moments))
+    def numbers(self, step: int) -> dict[str, NDArray[Any]]:
+        """The parameters at a step. Raises `FieldError` for other shapes, and for what is no number."""
+        return {name: self._numbers(step, name) for name in self._parameters}
+
+    def moments(self, step: int) -> tuple[NDArray[Any], ...]:
+        """The memory of the optimiser at a step. Raises as `numbers` does."""
+        return tuple(self._numbers(step, name)[0] for name in self._moments)
 
     def _numbers(self, step: int, name: str) -> NDArray[Any]:
         whole, path = f"{step}/{name}", f"{RUN}.states.{step}.{name}"
@@ -285,11 +298,11 @@ class _States:
                 f"{path}[{row}, {column}]", float(numbers[row, column]), must_be("a finite number")
             )
 
-    def check_all_read(self, steps: set[int]) -> None:
+    def check_all_read(self, steps: Iterable[int]) -> None:
         """Raise `FieldError` for a tensor that no part of the run mentions."""
         known = {f"{step}/{name}" for step in steps for name in self._expected} | {TEXT}
         for name in self._shapes:
-            if name not in known and name.partition("/")[0] not in _RECORDS:
+            if name not in known and name.partition("/")[0] not in (*_RECORDS, KEPT):
                 shape = size(self._shapes[name])
                 raise FieldError(f"{RUN}.{name}", shape, Message("must belong to a kept state"))
 
@@ -317,6 +330,6 @@ def _check_curves(step: int, moments: tuple[Moment, ...], measures: tuple[Measur
         every = must_be("one for each of the {n:,} steps, in order", n=step)
         raise FieldError(f"{RUN}.moments", Message("{n:,} of them", n=len(moments)), every)
     steps = [one.step for one in measures]
-    if steps != sorted(set(steps)) or not all(0 <= one <= step for one in steps):
+    if steps != sorted(steps) or not all(0 <= one <= step for one in steps):
         order = must_be("of ascending steps from 0 to {step}", step=step)
         raise FieldError(f"{RUN}.measures", steps[-10:], order)

@@ -228,7 +228,12 @@ WRONG: dict[str, tuple[Change, str]] = {
         said("states", value=[0, 10, 11]),
         "run.states.11.vocabulary.embedding must be a tensor of 8x32; got",
     ),
-    "unmentioned state": (said("states", value=[0, 10]), "must belong to a kept state"),
+    "unmentioned state": (said("states", value=[0, 10]), "run.kept.count must be 3; got 5."),
+    "unmentioned tensor": (
+        lambda said, arrays: arrays.update({"run/11/x": np.zeros((1, 1), np.float32)}),
+        "run.11/x must belong to a kept state; got 1x1.",
+    ),
+    "count of states": (said("kept", "count", value=4), "run.kept.count must be 5; got 4."),
     "count": (
         said("moments", "count", value=10**9),
         "run.moments.count must be a whole number from 0 to 10,000,000",
@@ -268,7 +273,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         "run.moments.step[1] must be of the type int; got 0.5.",
     ),
     "measures order": (
-        array("measures/step", at_place(0)),
+        array("measures/step", at_place(-1)),
         "run.measures must be of ascending steps from 0 to 37",
     ),
     "missing curve": (

@@ -210,7 +210,7 @@ class Window(QMainWindow):
         self.store.changed.connect(self._on_changed)
         self.store.opened.connect(self._choose_opening)
         self.store.history_changed.connect(self._on_history)
-        self.store.run_opened.connect(partial(self._bring, "training"))
+        self.store.run_opened.connect(self._on_run)
         self.store.rejected.connect(self.status.warn)
         self.live.failed.connect(self.status.warn)
         self.live.failed.connect(self._on_stale)
@@ -271,6 +271,14 @@ class Window(QMainWindow):
         self.start_page.leave()
         self.workspaces.switch(PANEL_BY_ID[id_].workspaces[0])
         self.workspaces.show_panel(id_)
+
+    @Slot()
+    def _on_run(self) -> None:
+        """Show a run that was opened, under the start page where that is shown over the document."""
+        is_covered = self.start_page.is_shown
+        self._bring("training")
+        if is_covered:
+            self.start_page.show()
 
     @Slot(str)
     def _run(self, command: str) -> None:

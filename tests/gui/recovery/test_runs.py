@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
 from two_layers import model
 
@@ -128,6 +129,13 @@ def test_a_run_that_was_opened_is_shown_and_goes_on_to_the_last_bit(
     assert alike(picture.experiment, whole.experiment) and desk.store.is_modified
     record = picture.record
     assert (record.sampler, record.course, record.settings) == (SIZES, COURSE, SETTINGS)
+
+
+def test_a_run_that_is_opened_again_is_shown_under_the_start_page(desk: Desk, part: Path) -> None:
+    page = desk.window.start_page
+    desk.store.opened.connect(page.show, Qt.ConnectionType.SingleShotConnection)
+    opened(desk, part)
+    assert page.is_shown and desk.window.workspaces.present.id == "train"
 
 
 def test_other_settings_keep_what_the_fields_do_not_have(desk: Desk, part: Path) -> None:
