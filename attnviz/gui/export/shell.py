@@ -32,6 +32,8 @@ from attnviz.study.heads.mean import shows_mean
 OF_NUMBERS = ("site", "stage", "head", "circuit", "alignment", "of_a")
 """Options that change the numbers of a table."""
 FOLLOWED = Message("No command starts a sequence at a step: leave the step.")
+OF_A_RUN = ("curves", "training")
+"""Rows whose pictures are of the training run beside a document."""
 FIRST = "A.json"
 """The file for the state A, where none has it."""
 
