@@ -24,6 +24,7 @@ NOT_RUN = ("attnviz bench",)
 """Minutes of measurements, each of which has tests of its own."""
 TEMPLATE = "{% for message in messages %}{{ message.content }} {% endfor %}"
 INPUTS = {
+    "birth.safetensors --": "attnviz train induction-birth --steps 25 -o birth.safetensors",
     "--resume": (
         "attnviz train toy-attention --new-words --sizes n_words=8,longest=5,n_tokens=12 --steps 9 "
         "-o run.safetensors"

@@ -27,7 +27,7 @@ from attnviz.operations.dropout import Dropout
 from attnviz.training.batch import NOT_COUNTED
 from attnviz.training.optimiser import OPTIMISER_BY_ID, SCHEDULE_BY_ID, Settings
 from attnviz.training.parameters import EMBEDDING, Parameter, parameters_of
-from attnviz.training.run import HELD_OUT, HELD_OUT_TEXTS, Course
+from attnviz.training.run import HELD_OUT, HELD_OUT_TEXTS, Course, Run
 from attnviz.training.tasks import Sampler
 from attnviz.training.trainable import with_length
 from attnviz.training.words import ids_of_words
@@ -66,6 +66,12 @@ def training_program(document: Document, sampler: Sampler, course: Course, setti
     parts = tuple(Part(title, "", _(says), "", "", lines, "") for title, says, lines in sections)
     titles = {title: _(title) for title, _says, _lines in sections}
     return Program(about(known), opening(TORCH), parts, titles, storage)
+
+
+def program_of_run(document: Document, run: Run) -> tuple[Document, Program]:
+    """The document as it was before the first step of its run, and the script that takes its steps."""
+    record, begun = run.training.record(), replace(document, experiment=run.at(0))
+    return begun, training_program(begun, record.sampler, record.course, record.settings)
 
 
 def _check_dropout(experiment: Experiment) -> None:

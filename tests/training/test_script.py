@@ -28,6 +28,7 @@ from attnviz.model.sites.sites import sites
 from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.training.file import save_run
 from attnviz.training.optimiser import OPTIMISERS, SCHEDULES, Settings
 from attnviz.training.run import Course, Run, train
 from attnviz.training.script import training_program
@@ -153,10 +154,7 @@ def test_the_shell_writes_a_script_that_runs_alone(tmp_path: Path, capsys: Any) 
     options = ["--new-words", "--sizes", sizes, "--steps", "12", "--batch", "5", "--seed", "4"]
     given = ["--with", "torch", "--train", *options, "-o", str(file)]
     assert main(["script", "induction-birth", *given]) == 0
-    ran = subprocess.run(
-        [sys.executable, "-I", str(file)], capture_output=True, text=True, check=True, cwd="/"
-    )
-    losses = [float(line.split()[-1]) for line in ran.stdout.splitlines() if line.startswith("step")]
+    losses = losses_of(file)
     experiment = attnviz.load(file).experiment
     assert experiment.vocabulary is not None and len(experiment.vocabulary.tokens) == 40
     run = train(
@@ -166,6 +164,27 @@ def test_the_shell_writes_a_script_that_runs_alone(tmp_path: Path, capsys: Any) 
         Settings(steps=12),
     )
     np.testing.assert_allclose(losses, [one.loss for one in run.curves.moments][:10], atol=1e-5)
+
+
+def test_the_script_of_a_run_file_takes_the_steps_of_the_run(tmp_path: Path, capsys: Any) -> None:
+    """From its first state on; with an option of a run, it begins another one at the trained weights."""
+    course = Course(3, 2, measured=5, kept=5)
+    run = train(model(), SAMPLERS[0], course, Settings(1e-2, steps=STEPS, warmup=4))
+    file = str(save_run(Document(run.experiment), run.training.record(), tmp_path / "run.safetensors"))
+    script = tmp_path / "again.py"
+    assert main(["script", file, "--with", "torch", "--train", "-o", str(script)]) == 0
+    assert losses_of(script) == pytest.approx([one.loss for one in run.curves.moments], abs=1e-5)
+    other = ["--steps", "3", "--sizes", "n_tokens=9,n_words=6,shortest=3,longest=6"]
+    assert main(["script", file, "--with", "torch", "--train", *other, "-o", str(script)]) == 0
+    further = train(run.experiment, SAMPLERS[0], Course(), Settings(steps=3))
+    assert losses_of(script) == pytest.approx([one.loss for one in further.curves.moments], abs=1e-5)
+
+
+def losses_of(script: Path) -> list[float]:
+    """The losses that a script prints, which runs without this package."""
+    command = [sys.executable, "-I", str(script)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/")
+    return [float(line.split()[-1]) for line in ran.stdout.splitlines() if line.startswith("step")]
 
 
 @pytest.mark.parametrize(

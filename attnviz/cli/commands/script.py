@@ -42,7 +42,9 @@ def add(command: ArgumentParser) -> None:
     )
     command.add_argument("--site", metavar="NAME", help=_("print only this attention (default: all)"))
     command.add_argument(
-        "--train", action="store_true", help=_("a script that trains the document, as attnviz train does")
+        "--train",
+        action="store_true",
+        help=_("a script that trains the document, as attnviz train does, or takes the steps of its run"),
     )
     train.add_course(command)
     add_text(command)
@@ -72,9 +74,15 @@ def run(options: Namespace) -> int:
 
 
 def _training(known: Document, options: Namespace) -> tuple[Document, Program]:
-    """The document with the words of the task, and the script that trains it."""
-    from attnviz.training.script import training_program
+    """The document with the words of the task, and the script that trains it.
 
+    A file of a run has both; an option of a run begins another one.
+    """
+    from attnviz.training.file import load_run, record_in
+    from attnviz.training.script import program_of_run, training_program
+
+    if not options.typed & set(train.COURSE) and record_in(options.document, known.experiment) is not None:
+        return program_of_run(known, load_run(options.document, known))
     experiment, sampler = train.prepared(known.experiment, options)
     known = replace(known, experiment=experiment)
     return known, training_program(known, sampler, *train.course_of(options))

@@ -11,7 +11,7 @@ from attnviz.core.text import elide, visible
 from attnviz.figures.kinds.sites import shared_heads, shared_stages
 from attnviz.figures.kinds.table import KINDS, OF_WORDS
 from attnviz.figures.options import Control
-from attnviz.figures.sequences.frames import SUM
+from attnviz.figures.sequences.frames import OVER, SUM, USUAL_KIND
 from attnviz.figures.sequences.sequence import FPS
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.source import ALL, Choice, Source
@@ -27,7 +27,7 @@ from attnviz.model.trace import SiteTrace
 TEMPERATURE = "temperature"
 """Path of the number that a new sweep changes."""
 DECODE, LAYERS, NUMBER = "decode", "layers", "number"
-"""Changes of a sequence other than a field by its path."""
+"""Changes of a sequence that are chosen: two of `OVER`, and a field by its path."""
 STILL = ("comparison", "step", "cost", "curves")
 """Kinds of pictures that no sequence changes."""
 COUNT = "12"
@@ -164,6 +164,8 @@ def _pictures(source: Source, at: At) -> Items:
 
 def _picture(source: Source, at: At) -> str:
     picture = source.document.view.picture
+    if at.over in USUAL_KIND:
+        return USUAL_KIND[at.over]
     return picture if picture in OF_WORDS and source.drawn is None else "stage"
 
 
@@ -190,7 +192,7 @@ def _places_of_a(source: Source, at: At) -> Items:
 def over_of(choice: Choice) -> str:
     """The change from picture to picture as `attnviz animate` takes it; that of a sum has no choice."""
     over = choice.text("over")
-    if over in (DECODE, LAYERS):
+    if over in OVER:
         return over
     if not over:
         return SUM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication, QPixmap
@@ -44,6 +45,9 @@ from attnviz.model.io.titles import as_shown
 from attnviz.model.spec.view import View
 from attnviz.model.trace import Trace
 from attnviz.study.lessons.lesson import Lesson
+
+if TYPE_CHECKING:
+    from attnviz.training.run import Record, Run
 
 KEY = "export"
 
@@ -118,7 +122,21 @@ class Exporter(QObject):
             self._store.path is not None and not self._store.chapters.present.is_modified,
             self.pinned(),
             {id_: framed(panel).size().toTuple() for id_, panel in seen.items()},
+            self._run(),
         )
+
+    def _run(self) -> Callable[[], Run] | None:
+        """The training run of the document; None without one."""
+        begun, where = self._store.run, (self._store.engine, self._store.device)
+        if begun is None:
+            return None
+
+        def restored() -> Run:
+            from attnviz.training.file import begun as restored_run
+
+            return restored_run(begun.experiments[0], cast("Record", begun.record), *where)
+
+        return restored
 
     def _other(self) -> Callable[[Check], Subject] | None:
         """The computation of the pinned state A; None without one."""

@@ -32,6 +32,8 @@ from attnviz.study.heads.mean import shows_mean
 OF_NUMBERS = ("site", "stage", "head", "circuit", "alignment", "of_a")
 """Options that change the numbers of a table."""
 FOLLOWED = Message("No command starts a sequence at a step: leave the step.")
+OF_A_RUN = ("curves", "training")
+"""Rows whose pictures are of the training run beside a document."""
 FIRST = "A.json"
 """The file for the state A, where none has it."""
 
@@ -66,7 +68,8 @@ class _Known:
 
 def command_of(source: Source, row: Export, choice: Choice) -> Command:
     """The command that makes the file of a row. Raises `InputError` for a state that no command has."""
-    known = _lesson(source) if row.id == "lesson" else _known(source, as_seen=row.id == "panel")
+    own = {"as_seen": row.id == "panel", "with_run": row.id in OF_A_RUN}
+    known = _lesson(source) if row.id == "lesson" else _known(source, **own)
     row = _of_table(row) if choice.format == CSV else row
     options = [*_options(source, known, row, choice), *_key(source, known, row, choice)]
     first = _first(source) if _is_compared(source, row, choice) else None
@@ -97,7 +100,8 @@ def present_choice(source: Source, row: Export) -> Choice:
     """The choice that the dialog opens with: the place in sight, and the usual style."""
     site = source.trace.shown(source.document.view.site)
     wanted = source.document.view.stage
-    at = At(row.id, site, wanted if wanted in site.stages else site.stages[-1])
+    known = wanted if wanted in site.stages else site.stages[-1]
+    at = At(row.id, site, known, dict(row.fixed).get("over", ""))
     offered = set(row.options) - (set() if len(source.trace.sites) > 1 else {"site"})
     if row.id == "stage" and shows_mean(site, source.document.view, at.stage):
         offered.remove("head")
@@ -119,9 +123,12 @@ def _lesson(source: Source) -> _Known:
     return _Known(source.lesson.id, source.document.view)
 
 
-def _known(source: Source, *, as_seen: bool = False) -> _Known:
-    """The preset that the document is, or its file; `as_seen`: only one that opens with the same view."""
-    view, preset = source.document.view, preset_of(source.document)
+def _known(source: Source, *, as_seen: bool = False, with_run: bool = False) -> _Known:
+    """The preset that the document is, or its file.
+
+    `as_seen`: only one that opens with the same view; `with_run`: one that has the training run beside it.
+    """
+    view, preset = source.document.view, None if with_run else preset_of(source.document)
     if preset is not None and not (as_seen and load_preset(preset).view != view):
         return _Known(preset, load_preset(preset).view)
     is_saved = source.is_saved and not (as_seen and load(source.file).view != view)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from attnviz.gui.panels.compare.requests import Pinned
     from attnviz.gui.panels.panel import Panel
     from attnviz.study.lessons.lesson import Lesson
+    from attnviz.training.run import Run
 
 ALL = "all"
 
@@ -40,7 +41,8 @@ class Source:
 
     `pinned` names that state A. `panels` are the panels in sight, with their `sizes` in pixels, `lesson` is
     the open one; `drawn` are the gradients that pictures show in place of the trace. `file` is the document's
-    file, or the one that is proposed for it; `is_saved`: it has the document as it is.
+    file, or the one that is proposed for it; `is_saved`: it has the document as it is. `run` computes its
+    training run.
     """
 
     document: Document
@@ -56,6 +58,7 @@ class Source:
     is_saved: bool = False
     pinned: Pinned | None = None
     sizes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    run: Callable[[], Run] | None = None
     kept: dict[object, object] = field(default_factory=dict)
     """Computed frames, by the choices that they depend on."""
 
@@ -126,6 +129,7 @@ class Choice:
             caption=as_shown(source.document.caption),
             decoding=lambda: source.decode(check),
             part=float(self.text("part") or 1),
+            run=source.run,
         )
         return with_fields(subject, view=self._ranged(subject))
 

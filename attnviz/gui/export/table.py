@@ -16,7 +16,7 @@ from attnviz.explain.scripts.library import LIBRARIES
 from attnviz.figures.figure import kind_of
 from attnviz.figures.files import FORMATS
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS, Kind
-from attnviz.figures.sequences.frames import ONE_LAYER, SUM, alike
+from attnviz.figures.sequences.frames import NO_RUN, ONE_LAYER, SUM, TRAINING, alike
 from attnviz.figures.sequences.outputs import OUTPUTS
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.choices import DECODE, LAYERS, STILL
@@ -209,6 +209,10 @@ def _why_no_layers(source: Source) -> Message | None:
     return ONE_LAYER if len(alike(Subject(source.trace, source.document.view))) < 2 else None
 
 
+def _why_no_training(source: Source) -> Message | None:
+    return NO_RUN if source.run is None else None
+
+
 EXPORTS: tuple[Export, ...] = (
     *map(_of_kind, KINDS),
     Export(
@@ -247,6 +251,7 @@ EXPORTS: tuple[Export, ...] = (
     _film("generation", N_("Generation"), over=DECODE),
     _film("sequence", N_("A setting slides"), options=("over", "path", *SWEEP)),
     _film("layer_by_layer", N_("Layer by layer"), over=LAYERS, why_not=_why_no_layers),
+    _film("training", N_("Heads over the training"), over=TRAINING, why_not=_why_no_training),
     Export(
         "page",
         N_("Web page"),

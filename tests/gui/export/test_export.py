@@ -421,7 +421,16 @@ def test_every_row_makes_every_format_of_a_state_and_opens_again(
     subject = Choice("png", ()).subject(other, lambda: None)
     source = replace(other, other=lambda check: subject, panels={"stage": bench.panel})
     barred = {row.id for row in EXPORTS if row.why_not(source) is not None}
-    assert barred <= {"dials", "lesson", "circuits", "rollout", "flow", "layer_by_layer"}
+    assert barred <= {
+        "dials",
+        "lesson",
+        "circuits",
+        "rollout",
+        "flow",
+        "layer_by_layer",
+        "curves",
+        "training",
+    }
     names = {one.name for one in CHOICES} | {one.field for one in OPTIONS}
     free = [row for row in EXPORTS if row.id not in barred]
     assert all(set(row.options) <= names for row in free)

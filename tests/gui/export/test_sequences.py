@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace as with_fields
 from pathlib import Path
 
 import numpy as np
@@ -13,23 +15,32 @@ from exporting import box, pick
 from msgspec.structs import replace
 from PIL import Image
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog, QLabel, QPushButton, QSlider, QToolButton
 
 import attnviz
+from attnviz.figures.figure import figure_of
+from attnviz.figures.files import figure_bytes
 from attnviz.figures.kinds.table import KINDS
 from attnviz.figures.sequences.frames import OVER
 from attnviz.figures.sequences.sequence import Sequence
+from attnviz.figures.style import DPI
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.choices import STILL, over_of
 from attnviz.gui.export.dialog import ExportDialog
+from attnviz.gui.export.shell import OF_A_RUN
 from attnviz.gui.export.table import EXPORT_BY_ID
 from attnviz.gui.window.jobs import JOB_BY_KEY
+from attnviz.model.edit.chapters import Begun
 from attnviz.model.edit.sweep import Sweep
 from attnviz.model.io.presets import load_preset
+from attnviz.training.optimiser import Settings
+from attnviz.training.run import Course, train
+from attnviz.training.tasks import Copy
 
 
-def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> None:
-    """Trigger an action, and act in the dialog that it opens."""
+def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None], row: str = "") -> None:
+    """Trigger an action, or the entry of a row in the menu, and act in the dialog that it opens."""
 
     def found() -> None:
         dialog = desk.window.findChild(ExportDialog)
@@ -40,7 +51,10 @@ def in_dialog(desk: Desk, action: str, act: Callable[[ExportDialog], None]) -> N
                 dialog.reject()
 
     QTimer.singleShot(0, found)
-    desk.window.commands[action].trigger()
+    if row:
+        desk.window.handlers._exporter.export(row)
+    else:
+        desk.window.commands[action].trigger()
 
 
 def sweep(dialog: ExportDialog, first: str = "0.5", last: str = "2", count: str = "3") -> None:
@@ -257,3 +271,32 @@ def test_a_film_is_cancelled_half_way_and_the_program_goes_on(
 def half_way(dialog: ExportDialog) -> bool:
     """True once a part of the film is drawn."""
     return dialog._token is not None and (dialog._token.share or 0.0) > 0.5
+
+
+def test_a_begun_training_has_its_curves_and_its_film(make_desk: MakeDesk) -> None:
+    desk = make_desk("induction-birth")
+    experiment = desk.store.document.experiment
+    reasons = [desk.window.handlers._exporter.why_not(row) for row in OF_A_RUN]
+    assert None not in reasons
+    run = train(experiment, Copy(), Course(2, measured=5, kept=5), Settings(steps=10))
+    desk.store.set_run(Begun(run.training.record(), (experiment,)))
+    assert [desk.window.handlers._exporter.why_not(row) for row in OF_A_RUN] == [None, None]
+
+    def look(dialog: ExportDialog) -> None:
+        pick(dialog, "what", "curves")
+        source, row = dialog._source, EXPORT_BY_ID["curves"]
+        subject = Subject(source.trace, source.document.view, title=source.document.title, run=lambda: run)
+        made = row.make(source, with_fields(dialog.choice, format="png"), lambda: None)
+        expected = figure_bytes(figure_of("curves", subject, dialog.choice.style), "png", dpi=DPI)
+        assert QImage.fromData(made.data) == QImage.fromData(expected)
+
+    def play(dialog: ExportDialog) -> None:
+        assert over_of(dialog.choice) == "training" and box(dialog, "picture").currentData() == "layers"
+        assert box(dialog, "first").isHidden() and box(dialog, "site").isHidden()
+        choice = with_fields(dialog.choice, format="gif")
+        shown = EXPORT_BY_ID["training"].make(dialog._source, choice, lambda: None)
+        with Image.open(io.BytesIO(shown.data)) as image:
+            assert image.n_frames == 3  # type: ignore[attr-defined]
+
+    in_dialog(desk, "export_sequence", look)
+    in_dialog(desk, "", play, row="training")

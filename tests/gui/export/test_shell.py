@@ -12,6 +12,7 @@ import pytest
 from desk import Desk
 from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication, QImage
+from two_layers import COURSE, TASK, model
 
 import attnviz
 from attnviz.checkpoints.presets import load_preset
@@ -22,7 +23,7 @@ from attnviz.errors import FieldError
 from attnviz.figures.subject import Subject
 from attnviz.gui.export.export import _engines
 from attnviz.gui.export.names import file_name
-from attnviz.gui.export.shell import command_of, present_choice, preset_of
+from attnviz.gui.export.shell import OF_A_RUN, command_of, present_choice, preset_of
 from attnviz.gui.export.source import Choice, Source
 from attnviz.gui.export.table import EXPORT_BY_ID, EXPORTS, Export
 from attnviz.gui.panels.compare.requests import Pinned
@@ -31,6 +32,9 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.generation import Writing
 from attnviz.model.spec.view import Cell
 from attnviz.study.lessons.table import LESSONS, shipped_lesson
+from attnviz.training.file import save_run
+from attnviz.training.optimiser import Settings
+from attnviz.training.run import train
 
 CHOSEN = {
     "width": "120mm",
@@ -78,6 +82,7 @@ SHORT = replace(DOCUMENT, experiment=replace(DOCUMENT.experiment, writing=Writin
 PINNED = replace(
     load_preset("grouped-query"), title="first", view=replace(load_preset("grouped-query").view, head=2)
 )
+RUN = train(model(), TASK, COURSE, Settings(steps=20))
 NEEDED = {"dials": "yarn", "circuits": "stories-induction", "layer_by_layer": "decoder-only"}
 """Presets of what the document lacks."""
 QUICK = {"lesson": "html"} | {row.id: "gif" for row in EXPORTS if row.group == "animation"}
@@ -100,6 +105,9 @@ def test_the_copied_command_makes_the_same_file(
 ) -> None:
     document = load_preset(NEEDED[row.id]) if row.id in NEEDED else DOCUMENT
     file = attnviz.save(DOCUMENT, tmp_path / "mine.json")
+    if row.id in OF_A_RUN:
+        document = Document(RUN.experiment, title="mine")
+        file = save_run(document, RUN.training.record(), tmp_path / "mine.safetensors")
     lesson = shipped_lesson(next(iter(LESSONS)))
     first = attnviz.save(PINNED, tmp_path / "first.json")
     other = Subject(attnviz.run(PINNED), PINNED.view, None, PINNED.view.head, PINNED.site, PINNED.title)
@@ -110,6 +118,7 @@ def test_the_copied_command_makes_the_same_file(
         is_saved=True,
         pinned=Pinned(PINNED, "numpy", "auto", first),
         other=lambda check: other,
+        run=(lambda: RUN) if row.id in OF_A_RUN else None,
     )
     assert row.why_not(source) is None
     choice = chosen(source, row, format_id)

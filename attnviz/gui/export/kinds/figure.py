@@ -73,7 +73,7 @@ def _subject(kind: str, source: Source, choice: Choice, check: Check) -> Subject
 
 def why_no_figure(kind: Kind, source: Source) -> Message | None:
     """The reason for which a state has no picture of a kind, or None."""
-    subject = Subject(
-        source.drawn or source.trace, source.document.view, decoding=partial(source.decode, never_cancelled)
-    )
+    decoding = partial(source.decode, never_cancelled)
+    shown = source.drawn or source.trace
+    subject = Subject(shown, source.document.view, decoding=decoding, run=source.run)
     return kind.why_not(subject if source.other is None else replace(subject, other=subject))

@@ -13,10 +13,10 @@ from attnviz.core.progress import Check, Progress, progress_of
 from attnviz.errors import FieldError, Message, must_be
 from attnviz.figures.files import figure_bytes
 from attnviz.figures.kinds.table import KIND_BY_ID, KINDS
-from attnviz.figures.sequences.frames import SUM, Frame, frames
+from attnviz.figures.sequences.frames import OVER, SUM, Frame, frames
 from attnviz.figures.sequences.outputs import LEAST_FPS, MOST_FPS, MOVING_DPI, OUTPUTS, Output, check_fps
 from attnviz.figures.sequences.sequence import FPS, Sequence, sequence_files
-from attnviz.gui.export.choices import CHOICE_BY_NAME, DECODE, LAYERS, NUMBER, over_of
+from attnviz.gui.export.choices import CHOICE_BY_NAME, LAYERS, NUMBER, over_of
 from attnviz.gui.export.source import Choice, Leaves, Made, Source
 
 FRAMES_SHARE = 0.4
@@ -105,7 +105,7 @@ def idle_options(value: Callable[[str], str]) -> set[str]:
     """Options that do nothing for the chosen change, format and kind of picture."""
     over, picture = value("over"), value("picture")
     idle = set() if over == NUMBER else {"path"}
-    if over in (DECODE, LAYERS):
+    if over in OVER:
         idle |= set(SWEEP)
     if over == LAYERS:
         idle.add("site")
