@@ -126,6 +126,15 @@ def test_all_answers_are_shown_by_a_switch_that_is_remembered(checker: Desk, mak
     assert {line.verdict for _judged, line in panel(checker).lines()} == {None}
 
 
+def test_a_claim_about_training_opens_the_trained_document_and_judges_no_edit(told: Desk) -> None:
+    click(told, told.find(ClaimLine, "claim_induction-is-born"))
+    click(told, told.find(QPushButton, "claim_show"))
+    experiment = told.store.experiment
+    assert len(experiment.tokens) == 32 and len(experiment.layers) == 2
+    assert experiment.layers[0].projections != load_preset("induction-birth").experiment.layers[0].projections
+    assert told.find(QLabel, "claim_now").isHidden()
+
+
 def test_a_claim_is_shown_made_true_and_left(told: Desk) -> None:
     before = told.store.document
     click(told, told.find(ClaimLine, "claim_printed-line"))

@@ -280,10 +280,14 @@ class ClaimsPanel(Panel):
         self._show_now()
 
     def _show_now(self) -> None:
-        """Say whether the open claim holds in the document that it opened, as that is edited."""
+        """Say whether the open claim holds in the document that it opened, as that is edited.
+
+        One about a training speaks of its run, which a document does not keep.
+        """
         judged, opened = self.detail.judged, self._opened
         is_asking = self.store.trace is None or self.detail.is_asking
-        if judged is None or opened is None or opened[0] != judged.step.id or is_asking:
+        is_of_run = judged is not None and judged.step.scene.training is not None
+        if judged is None or opened is None or opened[0] != judged.step.id or is_asking or is_of_run:
             self.detail.now.hide()
             return
         trace = self.store.current_trace
