@@ -98,7 +98,9 @@ def test_a_dashed_line_and_the_caption_say_when_it_was_solved(run: Run) -> None:
         np.testing.assert_allclose(line.get_xdata(), expected)
     best = max((value, key) for key, value in run.curves.measures[-1].scores.items() if key[0] == "induction")
     layer = int(best[1][1].split(".")[1]) + 1
-    assert report.caption.startswith(f"Training: Say it again. accuracy above 0.9 from step {solved} · most ")
+    assert report.caption.startswith(
+        f"Training: Say it again · accuracy above 0.9 from step {solved} · most "
+    )
     assert f"Layer {layer}" in report.caption and f"head {best[1][2] + 1}, {best[0]:.3f}" in report.caption
 
 

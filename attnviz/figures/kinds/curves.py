@@ -63,7 +63,7 @@ def draw_curves(subject: Subject, style: Style) -> Drawing:
     title = _("Training: {task}").format(task=_(task.title))
     says = _said(run.experiment, measures[-1], task, solved)
     drawing = charts_drawing(charts, style, title, says)
-    return replace(drawing, says=f"{title}. {says}")
+    return replace(drawing, says=f"{title} · {says}")
 
 
 def _of_heads(measures: Sequence[Measures], shades: Shades) -> tuple[Curve, ...]:
@@ -75,7 +75,7 @@ def _of_heads(measures: Sequence[Measures], shades: Shades) -> tuple[Curve, ...]
         best, row = _best(measures[-1], id_), HEAD_SCORE_BY_ID[id_]
         for key in sorted(measures[-1].scores, key=lambda key: key != best):
             if key[0] == id_:
-                values = np.array([one.scores[key] for one in measures])
+                values = np.array([one.scores.get(key, math.nan) for one in measures])
                 curves.append(Curve(_(row.title), color, steps, values, dash, key == best))
     return tuple(curves)
 
