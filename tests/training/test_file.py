@@ -149,6 +149,13 @@ def said(*path: str | int, value: Any) -> Change:
     return change
 
 
+def without(name: str) -> Change:
+    def change(said: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        del said[name]
+
+    return change
+
+
 def array(name: str, function: Callable[[np.ndarray], np.ndarray | None]) -> Change:
     def change(said: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         made = function(arrays.pop(f"run/{name}"))
@@ -170,6 +177,10 @@ QUERY = "layers.0.self.projections.query"
 WRONG: dict[str, tuple[Change, str]] = {
     "version": (said("version", value=2), "run.version must be 1; got 2."),
     "unknown field": (said("more", value=1), "run.more must be one of the keys version, task"),
+    **{
+        f"without {name}": (without(name), f"run.{name} must be")
+        for name in ("task", "course", "settings", "step", "states", "moments", "measures", "kept")
+    },
     "no object": (said("course", value=[]), "run.course must be an object with the keys batch, seed"),
     "task": (
         said("task", "id", value="chess"),
