@@ -27,7 +27,7 @@ _PLAIN = {
     bool: Message("true or false"),
     NoneType: verbatim("null"),
     Matrix: Message("a list of rows, each a list of numbers"),
-    Any: Message("there"),
+    Any: Message("a value"),
 }
 
 
