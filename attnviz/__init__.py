@@ -207,7 +207,7 @@ def train(
     """
     from attnviz.engines.program import never_cancelled
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course
+    from attnviz.training.record import Course
     from attnviz.training.run import train as run_
     from attnviz.training.tasks import made_task
     from attnviz.training.words import with_words, words_for

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.parts import Causal, Heads, SeededVectors
 from attnviz.parts import Block, Layer, Norm, Projections, Rope, Seeded
-from attnviz.training.run import Course
+from attnviz.training.record import Course
 from attnviz.training.tasks import Copy
 from attnviz.training.words import with_words, words_for
 

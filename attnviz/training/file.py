@@ -32,7 +32,8 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.training.columns import MOST_RECORDS, Columns, columns_of, records_of
 from attnviz.training.optimiser import OPTIMISER_BY_ID, Settings
 from attnviz.training.parameters import Parameter, parameters_of, size_of
-from attnviz.training.run import KEPT_BYTES, Course, Kept, Measures, Moment, Record, Run, Training
+from attnviz.training.record import Course, Kept, Measures, Moment, Record
+from attnviz.training.run import KEPT_BYTES, Run, Training
 from attnviz.training.tasks import TASK_BY_ID, Sampler, task_of
 from attnviz.training.trainable import with_length
 from attnviz.training.words import MOST_BYTES, ids_of_words, task_for

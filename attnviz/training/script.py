@@ -27,7 +27,8 @@ from attnviz.operations.dropout import Dropout
 from attnviz.training.batch import NOT_COUNTED
 from attnviz.training.optimiser import OPTIMISER_BY_ID, SCHEDULE_BY_ID, Settings
 from attnviz.training.parameters import EMBEDDING, Parameter, parameters_of
-from attnviz.training.run import HELD_OUT, HELD_OUT_TEXTS, Course, Run
+from attnviz.training.record import Course
+from attnviz.training.run import HELD_OUT, HELD_OUT_TEXTS, Run
 from attnviz.training.tasks import Sampler
 from attnviz.training.trainable import with_length
 from attnviz.training.words import ids_of_words

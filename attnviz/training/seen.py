@@ -9,7 +9,7 @@ from attnviz.i18n import _
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import layer_title
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.run import Measures, first_above
+from attnviz.training.record import Measures, first_above
 
 PREVIOUS, INDUCTION = 0.3, 0.6
 """Scores above which a head is said to attend to the word before, and to what followed last time."""

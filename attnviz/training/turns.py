@@ -16,7 +16,8 @@ from attnviz.errors import InputError, Message
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.file import begun
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, HeadPlace, Heads, Kept, Measures, Moment, Record, Training, scores_of
+from attnviz.training.record import Course, HeadPlace, Heads, Kept, Measures, Moment, Record
+from attnviz.training.run import Training, scores_of
 from attnviz.training.tasks import Sampler, Texts
 from attnviz.training.written import ROWS, Prompt, Written, rows, written
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attnviz.training.run import Heads, Training
+from attnviz.training.record import Heads
+from attnviz.training.run import Training
 from attnviz.training.tasks import Texts
 
 Ids = NDArray[np.int64]

@@ -19,7 +19,8 @@ from attnviz.figures.subject import Subject
 from attnviz.model.spec.document import Document
 from attnviz.training.file import save_run
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Moment, Run, train
+from attnviz.training.record import Moment
+from attnviz.training.run import Run, train
 
 SCORES = ("previous", "induction")
 Capture = pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from attnviz.model.spec.experiment import Experiment
 from attnviz.study.contrast.differences import differences
 from attnviz.training.differences import DIFFERENCE_BY_ID, DIFFERENCES, differences_of
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Measures
+from attnviz.training.record import Measures
 from attnviz.training.seen import compared, parted
 from attnviz.training.turns import begin
 

@@ -17,7 +17,8 @@ from attnviz.model.spec.document import Document
 from attnviz.training.file import load_run, record_in, save_run
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
-from attnviz.training.run import Kept, Record, Run, train
+from attnviz.training.record import Kept, Record
+from attnviz.training.run import Run, train
 from attnviz.training.words import characters_of, task_for, with_words
 
 SETTINGS = Settings(steps=60, schedule="cosine", warmup=5)

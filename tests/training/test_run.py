@@ -15,7 +15,8 @@ from attnviz.study.heads.tiles import score_of
 from attnviz.training import run as running
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
-from attnviz.training.run import Course, Diverged, Run, train
+from attnviz.training.record import Course
+from attnviz.training.run import Diverged, Run, train
 from attnviz.training.words import characters_of, ids_of_words, lines_of, with_words, words_for
 
 

@@ -30,7 +30,8 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.file import save_run
 from attnviz.training.optimiser import OPTIMISERS, SCHEDULES, Settings
-from attnviz.training.run import Course, Run, train
+from attnviz.training.record import Course
+from attnviz.training.run import Run, train
 from attnviz.training.script import training_program
 from attnviz.training.tasks import TASKS, Addition, Copy, Lines, Lookup, Sampler
 from attnviz.training.words import ids_of_words, with_words, words_for

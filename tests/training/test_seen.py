@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from two_layers import model
 
-from attnviz.training.run import Measures
+from attnviz.training.record import Measures
 from attnviz.training.seen import Birth, births, sentence
 
 FIRST, SECOND = SITES = ("layers.0.self", "layers.1.self")

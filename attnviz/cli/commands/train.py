@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from attnviz.model.spec.document import Document
     from attnviz.model.spec.experiment import Experiment
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course, Measures, Record, Run, Training
+    from attnviz.training.record import Course, Measures, Record
+    from attnviz.training.run import Run, Training
     from attnviz.training.tasks import Sampler
 
 TRAIN_FORMAT = N_(
@@ -141,7 +142,7 @@ def _begun(known: Document, options: Namespace) -> Begun:
 def course_of(options: Namespace) -> tuple[Course, Settings]:
     """The texts of each step and the settings. Raises `FieldError`."""
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course
+    from attnviz.training.record import Course
 
     settings = Settings(
         options.rate,

@@ -19,7 +19,7 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.run import Measures, Moment
+from attnviz.training.record import Measures, Moment
 from attnviz.training.tasks import Task, task_of
 
 FOLLOWED = ("previous", "induction")

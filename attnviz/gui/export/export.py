@@ -47,7 +47,8 @@ from attnviz.model.trace import Trace
 from attnviz.study.lessons.lesson import Lesson
 
 if TYPE_CHECKING:
-    from attnviz.training.run import Record, Run
+    from attnviz.training.record import Record
+    from attnviz.training.run import Run
 
 KEY = "export"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
     from attnviz.training.differences import Difference
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course, HeadPlace, Heads, Record
+    from attnviz.training.record import Course, HeadPlace, Heads, Record
     from attnviz.training.tasks import Sampler
     from attnviz.training.turns import Beside, Picture, Watched
 

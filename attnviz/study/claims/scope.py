@@ -41,7 +41,7 @@ from attnviz.model.trace import SiteTrace, Trace
 from attnviz.study.claims.functions import FUNCTION_BY_ID
 
 if TYPE_CHECKING:
-    from attnviz.training.run import Measures
+    from attnviz.training.record import Measures
 
 
 def _has_next(site: SiteTrace) -> bool:

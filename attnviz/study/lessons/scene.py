@@ -25,7 +25,7 @@ from attnviz.study.lessons.text import place
 from attnviz.study.lessons.training import trained
 
 if TYPE_CHECKING:
-    from attnviz.training.run import Measures
+    from attnviz.training.record import Measures
 
 Preset = Callable[[str], Document]
 """Reads a preset by its id."""

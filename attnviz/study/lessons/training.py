@@ -13,7 +13,7 @@ from attnviz.errors import FieldError, among, must_be, whole_number
 from attnviz.model.spec.experiment import Experiment
 
 if TYPE_CHECKING:
-    from attnviz.training.run import Measures
+    from attnviz.training.record import Measures
 
 MOST = {"steps": 5000, "batch": 512}
 MOST_KNOWN = 16
@@ -50,7 +50,8 @@ def trained(experiment: Experiment, training: SceneTraining, check: Check = neve
     experiment, and for numbers that no training has.
     """
     from attnviz.training.optimiser import Settings
-    from attnviz.training.run import Course, train
+    from attnviz.training.record import Course
+    from attnviz.training.run import train
     from attnviz.training.tasks import made_task
 
     for before, same, result in tuple(_KNOWN):

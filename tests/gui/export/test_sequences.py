@@ -35,7 +35,8 @@ from attnviz.model.edit.chapters import Begun
 from attnviz.model.edit.sweep import Sweep
 from attnviz.model.io.presets import load_preset
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, train
+from attnviz.training.record import Course
+from attnviz.training.run import train
 from attnviz.training.tasks import Copy
 
 

@@ -26,7 +26,8 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
-from attnviz.training.run import Course, Moment, Run, train
+from attnviz.training.record import Course, Moment
+from attnviz.training.run import Run, train
 from attnviz.training.tasks import Copy
 from attnviz.training.words import with_words, words_for
 

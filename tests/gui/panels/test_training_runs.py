@@ -22,7 +22,8 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.differences import DIFFERENCE_BY_ID
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, train
+from attnviz.training.record import Course
+from attnviz.training.run import train
 from attnviz.training.seen import compared
 from attnviz.training.tasks import TASKS, Copy
 from attnviz.training.words import with_words, words_for

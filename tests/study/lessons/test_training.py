@@ -22,7 +22,8 @@ from attnviz.study.lessons.table import shipped_lesson
 from attnviz.study.lessons.training import MOST, SceneTraining, read_training, trained
 from attnviz.training.batch import Batch
 from attnviz.training.optimiser import Settings
-from attnviz.training.run import Course, Training, train
+from attnviz.training.record import Course
+from attnviz.training.run import Training, train
 from attnviz.training.tasks import Addition
 
 BIRTH = load_preset("induction-birth").experiment

@@ -26,13 +26,13 @@ from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.io.regular_file import read_text
 from attnviz.training.optimiser import OPTIMISERS, Settings
-from attnviz.training.run import Course
+from attnviz.training.record import Course
 from attnviz.training.tasks import LINES, TASKS, task_of
 from attnviz.training.words import MOST_BYTES, task_for, words_of_task
 
 if TYPE_CHECKING:
     from attnviz.model.spec.experiment import Experiment
-    from attnviz.training.run import Record
+    from attnviz.training.record import Record
     from attnviz.training.tasks import Sampler, Task
 
 MEASURED = 10

@@ -22,7 +22,7 @@ from attnviz.gui.widgets.control import active_theme
 from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import N_, _
 from attnviz.model.sites.titles import layer_label
-from attnviz.training.run import HeadPlace, Measures, Moment
+from attnviz.training.record import HeadPlace, Measures, Moment
 from attnviz.training.turns import Beside, Picture
 
 AXIS_PX = 40

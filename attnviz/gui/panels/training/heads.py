@@ -17,7 +17,7 @@ from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.tone import set_tone
 from attnviz.i18n import N_, _
 from attnviz.model.sites.titles import head_title, layer_label
-from attnviz.training.run import HeadPlace
+from attnviz.training.record import HeadPlace
 from attnviz.training.turns import Picture
 
 LEAST_SIDE, MOST_SIDE = 44, 320

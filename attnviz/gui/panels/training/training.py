@@ -39,12 +39,12 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.training.differences import DIFFERENCE_BY_ID, Difference
 from attnviz.training.parameters import parameters_of, size_of
-from attnviz.training.run import HeadPlace
+from attnviz.training.record import HeadPlace
 from attnviz.training.trainable import check_trainable, with_length
 from attnviz.training.words import with_text_of, with_words
 
 if TYPE_CHECKING:
-    from attnviz.training.run import Record
+    from attnviz.training.record import Record
 
 PRESET = "induction-birth"
 """The document that is proposed where the present one cannot train."""

@@ -25,7 +25,7 @@ from attnviz.study.contrast.differences import differences
 from attnviz.training.differences import DIFFERENCE_BY_ID, Difference, differences_of
 from attnviz.training.optimiser import OPTIMISER_BY_ID, Settings
 from attnviz.training.parameters import parameters_of, size_of
-from attnviz.training.run import Measures, first_above
+from attnviz.training.record import Measures, first_above
 from attnviz.training.seen import SOLVED, compared
 from attnviz.training.turns import Beside, Picture
 
