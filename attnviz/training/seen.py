@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from attnviz.i18n import _
 from attnviz.model.sites.sites import place_of
 from attnviz.model.sites.titles import layer_title
@@ -111,3 +114,14 @@ def _passed(a: int | None, b: int | None, reached: int) -> str:
     name, step, other = ("A", a, "B") if a is not None else ("B", b, "A")
     said = _("{first} passes {share} first, by step {step}; {second} has not in {n} steps.")
     return said.format(first=name, share=SOLVED, step=step, second=other, n=reached)
+
+
+def thinned(rows: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """Rows of numbers; of more than `most`, means of as many in a row."""
+    width = -(-len(rows) // most)
+    if width <= 1:
+        return rows
+    starts = np.arange(0, len(rows), width)
+    counts = np.diff(np.append(starts, len(rows)))
+    means: NDArray[np.float64] = np.add.reduceat(rows, starts, axis=0) / counts[:, None]
+    return means

@@ -19,7 +19,8 @@ from attnviz.figures.subject import Subject
 from attnviz.i18n import _
 from attnviz.model.sites.titles import site_title
 from attnviz.model.spec.experiment import Experiment
-from attnviz.training.record import Measures, Moment
+from attnviz.training.record import Measures
+from attnviz.training.seen import thinned
 from attnviz.training.tasks import Task, task_of
 
 FOLLOWED = ("previous", "induction")
@@ -47,8 +48,10 @@ def draw_curves(subject: Subject, style: Style) -> Drawing:
     def measured(field: str) -> Floats:
         return np.array([getattr(one, field) for one in measures])
 
+    losses = np.array([(one.step, one.loss) for one in run.curves.moments], float).reshape(-1, 2)
+    losses = thinned(losses, MOST_POINTS)
     loss = (
-        Curve(trained, thin[0], *_thinned(run.curves.moments), *thin[1:]),
+        Curve(trained, thin[0], losses[:, 0], losses[:, 1], *thin[1:]),
         Curve(held_out, strong[0], steps, measured("loss"), *strong[1:]),
     )
     accuracy = (
@@ -102,14 +105,3 @@ def _said(experiment: Experiment, last: Measures, task: Task, solved: int | None
         site=site_title(experiment, site), head=head + 1, score=number(last.scores[best], 3)
     )
     return f"{says} · {of_head}"
-
-
-def _thinned(moments: Sequence[Moment]) -> tuple[Floats, Floats]:
-    """The steps and the losses; of many, means of as many steps in a row."""
-    width = max(1, -(-len(moments) // MOST_POINTS))
-    starts = range(0, len(moments), width)
-    parts = [moments[start : start + width] for start in starts]
-    return (
-        np.array([np.mean([one.step for one in part]) for part in parts]),
-        np.array([np.mean([one.loss for one in part]) for part in parts]),
-    )

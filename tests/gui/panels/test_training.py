@@ -16,7 +16,7 @@ from two_layers import model
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.training.choices import LinesBox, TaskCard
-from attnviz.gui.panels.training.curves import Trail, axis_end, thinned
+from attnviz.gui.panels.training.curves import MOST_POINTS, Trail, axis_end
 from attnviz.gui.panels.training.training import TrainingPanel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -28,6 +28,7 @@ from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
 from attnviz.training.record import Course, Moment
 from attnviz.training.run import Run, train
+from attnviz.training.seen import thinned
 from attnviz.training.tasks import Copy
 from attnviz.training.words import with_words, words_for
 
@@ -301,7 +302,7 @@ def test_hidden_it_takes_no_step(make_desk: MakeDesk) -> None:
 
 def test_many_steps_are_drawn_as_means() -> None:
     moments = [Moment(step, float(step % 4), 1.0, 0.1, (1.0, float(step))) for step in range(4000)]
-    rows = thinned(Trail().rows(moments))
+    rows = thinned(Trail().rows(moments), MOST_POINTS)
     assert rows.shape == (800, 4) and rows[0].tolist() == [2.0, np.mean([0, 1, 2, 3, 0]), 1.0, 2.0]
 
 

@@ -23,6 +23,7 @@ from attnviz.gui.widgets.plots import Plot, pg
 from attnviz.i18n import N_, _
 from attnviz.model.sites.titles import layer_label
 from attnviz.training.record import HeadPlace, Measures, Moment
+from attnviz.training.seen import thinned
 from attnviz.training.turns import Beside, Picture
 
 AXIS_PX = 40
@@ -223,7 +224,7 @@ class TrainingCurves(QWidget):
         faint = QColor(muted)
         faint.setAlpha(FAINT)
         b = () if self._beside is None else self._beside.measures
-        rows = self._thin = thinned(self._trail.rows(moments))
+        rows = self._thin = thinned(self._trail.rows(moments), MOST_POINTS)
         loss: list[Curve] = [
             (rows[:, 0], rows[:, 1], faint, THIN),
             (*_steps(measures, "loss"), accent, THICK),
@@ -425,17 +426,6 @@ class Trail:
             self._rows[count : len(moments)] = rows
         self._count, self._last = len(moments), moments[-1] if moments else None
         return self._rows[: self._count]
-
-
-def thinned(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of moments; of many, means of as many in a row."""
-    width = -(-len(rows) // MOST_POINTS)
-    if width <= 1:
-        return rows
-    starts = np.arange(0, len(rows), width)
-    counts = np.diff(np.append(starts, len(rows)))
-    made: NDArray[np.float64] = np.add.reduceat(rows, starts, axis=0) / counts[:, None]
-    return made
 
 
 def axis_end(reached: int, last: int) -> int:

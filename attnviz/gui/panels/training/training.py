@@ -21,13 +21,12 @@ from attnviz.gui.panels.training.choices import Choices, SpeedList
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
 from attnviz.gui.panels.training.saying import noted, place_of_run, said_of
-from attnviz.gui.services.documents import title_of
+from attnviz.gui.panels.training.untrainable import Untrainable
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
 from attnviz.gui.widgets.boxes import in_column, in_row
 from attnviz.gui.widgets.button import Button
 from attnviz.gui.widgets.elided_label import ElidedLabel
-from attnviz.gui.widgets.empty_state import EmptyState
 from attnviz.gui.widgets.scroll import clear_scroll
 from attnviz.gui.widgets.slider_field import Track
 from attnviz.gui.widgets.tone import set_tone
@@ -41,13 +40,11 @@ from attnviz.training.differences import DIFFERENCE_BY_ID, Difference
 from attnviz.training.parameters import parameters_of, size_of
 from attnviz.training.record import HeadPlace
 from attnviz.training.trainable import check_trainable, with_length
-from attnviz.training.words import with_text_of, with_words
+from attnviz.training.words import with_text_of
 
 if TYPE_CHECKING:
     from attnviz.training.record import Record
 
-PRESET = "induction-birth"
-"""The document that is proposed where the present one cannot train."""
 LEFT_PX, MIDDLE_PX = 216, 420
 """Widths of the column of choices, and of the pictures at least."""
 MAPS_SHARE, CURVES_SHARE = 5, 6
@@ -157,9 +154,7 @@ class TrainingPanel(Panel):
         foot = in_row(None, self.transport, self.speed, spacing=GRID)
         foot.addWidget(self.where, 1)
         middle.addLayout(foot)
-        self.empty = EmptyState("")
-        self.empty.triggered.connect(self._on_words)
-        self.empty.chosen.connect(self._on_link)
+        self.empty = Untrainable(self.store, self.choices)
         row = in_row(self, side, spacing=2 * GRID)
         row.addWidget(self.pictures, 1)
         row.addWidget(self.empty, 1)
@@ -172,6 +167,7 @@ class TrainingPanel(Panel):
     def serve(self, services: Services) -> None:
         super().serve(services)
         self.live.serve(services.schedulers.training)
+        self.empty.serve(services)
 
     def sizeHint(self) -> QSize:
         return QSize(960, 640)
@@ -268,12 +264,8 @@ class TrainingPanel(Panel):
         experiments = tuple(one for one in (plan.experiment, self._given) if one is not None)
         is_given = picture.step == 0 or picture.experiment is self._given_of
         pending = None if is_given else picture.experiment
-        if (
-            known is None
-            or known.record is not picture.record
-            or known.pending is not pending
-            or known.shown != picture.step
-        ):
+        is_known = known is not None and known.record is picture.record and known.pending is pending
+        if known is None or not is_known or known.shown != picture.step:
             self.store.set_run(Begun(picture.record, experiments, pending, picture.step))
 
     @Slot()
@@ -421,16 +413,6 @@ class TrainingPanel(Panel):
         self.live.pause()
         self._leave("workspace_explore")
 
-    @Slot()
-    def _on_words(self) -> None:
-        """Give the document the words of the task."""
-        words, seed = self.choices.words(), int(self.choices.numbers["seed"].value())
-        self.store.edit(lambda experiment: with_words(experiment, words, seed))
-
-    @Slot(str)
-    def _on_link(self, link: str) -> None:
-        self.services.documents.open_preset(PRESET)
-
     @Slot(str, int)
     def _on_head(self, site: str, head: int) -> None:
         trace = self.store.trace
@@ -470,14 +452,17 @@ class TrainingPanel(Panel):
             part.setVisible(problem is None)
         self.empty.setVisible(problem is not None)
         if problem is not None:
-            self._show_problem(in_words(problem))
+            self.empty.show_reason(in_words(problem))
         head = self._head()
         self.heads.set_picture(picture, head)
         n_steps = self.choices.settings().steps
         reached = 0 if picture is None else picture.steps[-1]
         n_shown = max(n_steps, reached)
-        self.curves.set_picture(picture, self._guessing(), n_shown, head, live.beside)
-        self.beside.writes.set_picture(picture, self._tokens(), self._guessing())
+        known = None if live.plan is None else live.plan.experiment.vocabulary
+        tokens = () if known is None else known.tokens
+        guessing = math.log(len(tokens)) if tokens else 0.0  # the loss of one who guesses
+        self.curves.set_picture(picture, guessing, n_shown, head, live.beside)
+        self.beside.writes.set_picture(picture, tokens, guessing)
         self.beside.versus.set_runs(live.plan, picture, live.other, live.beside)
         with QSignalBlocker(self.track):
             self.track.setRange(0, axis_end(reached, n_shown))
@@ -499,18 +484,6 @@ class TrainingPanel(Panel):
         place = (self.store.document.site, view.head)
         return place if place in picture.heads else None
 
-    def _guessing(self) -> float:
-        """ln V: the loss of one who guesses among the V tokens of the vocabulary."""
-        plan = self.live.plan
-        known = None if plan is None else plan.experiment.vocabulary
-        return 0.0 if known is None else math.log(len(known.tokens))
-
-    def _tokens(self) -> tuple[str, ...]:
-        """The tokens of the vocabulary."""
-        plan = self.live.plan
-        known = None if plan is None else plan.experiment.vocabulary
-        return () if known is None else known.tokens
-
     def _say(self) -> None:
         """Say the pattern that is seen, the place in the run, and its size."""
         picture, plan = self.live.picture, self.live.plan
@@ -525,24 +498,3 @@ class TrainingPanel(Panel):
         self.said.setText(said_of(picture))
         self.where.set_line(place_of_run(picture, plan.settings.steps))
         self.note.setText(noted(picture, self._count, self._has_restarted))
-
-    def _show_problem(self, said: str) -> None:
-        """Why the document has no run, and the ways to one that has."""
-        self.empty.set_text(_("This document cannot train: {reason}").format(reason=said))
-        self.empty.set_action(_("Give it the words of the task") if self._can_get_words() else "")
-        hint = _("A small model that learns this task in some seconds")
-        links = ((PRESET, _(title_of(PRESET)), hint),)
-        self.empty.set_links(_("Or train this one:"), links)
-
-    def _can_get_words(self) -> bool:
-        """True if a vocabulary made for the task is all that the document lacks."""
-        try:
-            words = self.choices.words()
-            if len(words) < 2:
-                return False
-            made = with_words(self.store.experiment, words)
-            check_trainable(made)
-            with_length(made, self.choices.sampler(made).n_tokens)
-        except InputError:
-            return False
-        return True
