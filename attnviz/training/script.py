@@ -15,7 +15,6 @@ from attnviz.explain.scripts.script import Part, Program, Storage, about, openin
 from attnviz.explain.scripts.sources import explicit, parameter
 from attnviz.explain.scripts.stages import stage_code
 from attnviz.i18n import N_, _
-from attnviz.model.binding import bind
 from attnviz.model.sites.sites import sites
 from attnviz.model.sites.stages import site_stages
 from attnviz.model.sites.titles import site_title
@@ -23,14 +22,13 @@ from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
 from attnviz.model.spec.site import Site
 from attnviz.model.stages import result_of
-from attnviz.operations.dropout import Dropout
 from attnviz.training.batch import NOT_COUNTED
 from attnviz.training.optimiser import OPTIMISER_BY_ID, SCHEDULE_BY_ID, Settings
 from attnviz.training.parameters import EMBEDDING, Parameter, parameters_of
 from attnviz.training.record import Course
 from attnviz.training.run import HELD_OUT, HELD_OUT_TEXTS, Run
 from attnviz.training.tasks import Sampler
-from attnviz.training.trainable import with_length
+from attnviz.training.trainable import has_dropout, with_length
 from attnviz.training.words import ids_of_words
 
 NUMPY, TORCH = LIBRARY_BY_ID["numpy"], LIBRARY_BY_ID["torch"]
@@ -76,10 +74,9 @@ def program_of_run(document: Document, run: Run) -> tuple[Document, Program]:
 
 
 def _check_dropout(experiment: Experiment) -> None:
-    for site in sites(experiment).values():
-        if any(isinstance(bind(site, stage), Dropout) for stage in site_stages(site)):
-            none = must_be("null: the script of a training cannot repeat what attnviz drops")
-            raise FieldError("dropout", Message("a dropout"), none)
+    if has_dropout(experiment):
+        none = must_be("null: the script of a training cannot repeat what attnviz drops")
+        raise FieldError("dropout", Message("a dropout"), none)
 
 
 def _numbers(experiment: Experiment, storage: Storage) -> Lines:

@@ -10,10 +10,13 @@ from msgspec.structs import replace
 
 from attnviz.compute.budget import available_memory
 from attnviz.errors import NOTHING, FieldError, Message, must_be, of_length, whole_number
+from attnviz.model.binding import bind
 from attnviz.model.edit.edits import set_ids
 from attnviz.model.operands.matrices import classes_of
 from attnviz.model.sites.sites import sites
+from attnviz.model.sites.stages import site_stages
 from attnviz.model.spec.experiment import Experiment
+from attnviz.operations.dropout import Dropout
 from attnviz.training.parameters import parameters_of, size_of
 
 NUMBER_BYTES = 40
@@ -71,6 +74,12 @@ OBSTACLES: tuple[Obstacle, ...] = (
     ),
 )
 """The reasons; the first one that an experiment has is told."""
+
+
+def has_dropout(experiment: Experiment) -> bool:
+    """True if a site drops numbers: other ones in each step and text of a training."""
+    standing = sites(experiment).values()
+    return any(isinstance(bind(site, stage), Dropout) for site in standing for stage in site_stages(site))
 
 
 def check_trainable(experiment: Experiment) -> None:

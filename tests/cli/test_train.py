@@ -35,6 +35,13 @@ def test_json_has_a_line_for_each_measured_state(capsys: Capture) -> None:
     assert {score["score"] for score in lines[0]["scores"]} == {"previous", "induction", "entropy"}
 
 
+def test_a_document_with_dropout_says_that_it_draws_anew(capsys: Capture) -> None:
+    assert main(["train", "dropout", *SIZES, "--steps", "1"]) == 0
+    assert "Dropout drops other numbers in each step and text." in capsys.readouterr().err
+    assert main(["train", "toy-attention", *SIZES, "--steps", "1"]) == 0
+    assert "Dropout" not in capsys.readouterr().err
+
+
 def test_a_text_of_ones_own_is_trained_by_its_characters(tmp_path: Path, capsys: Capture) -> None:
     text = tmp_path / "lines.txt"
     text.write_text("the cat sat on the mat\n" * 20, encoding="utf-8")

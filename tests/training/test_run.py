@@ -10,9 +10,11 @@ from two_layers import COURSE, TASK, model
 import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.core.head_scores import HEAD_SCORE_BY_ID
+from attnviz.engines.numpy_engine import NumpyEngine
 from attnviz.model.spec.experiment import Experiment
 from attnviz.study.heads.tiles import score_of
 from attnviz.training import run as running
+from attnviz.training.batch import Batch
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
 from attnviz.training.record import Course
@@ -47,6 +49,23 @@ def test_the_loss_of_a_step_is_that_of_its_texts_one_by_one(run: Run, step: int)
     texts = run.training.texts(step, COURSE.batch)
     each, _right = losses(run.at(step), *texts)
     assert run.curves.moments[step].loss == pytest.approx(np.mean(each), rel=1e-10)
+
+
+def test_the_norms_of_a_step_are_finite_differences_on_its_texts_made_again(run: Run) -> None:
+    """Along the gradient of each part, the loss changes by its norm."""
+    step, engine = 30, NumpyEngine("float64")
+    texts, state = run.training.texts(step, COURSE.batch), run.training.states[step].numbers
+    batch, moment = Batch(engine, run.at(0), TASK.n_tokens), run.curves.moments[step]
+    gradients, owners = batch.loss_and_gradients(state, *texts).gradients, batch.owners()
+    for part, norm in zip(run.curves.parts, moment.norms, strict=True):
+        own = {name: gradient for name, gradient in gradients.items() if owners[name] == part}
+        length = np.sqrt(sum(float((gradient**2).sum()) for gradient in own.values()))
+        ends = []
+        for change in (1e-5, -1e-5):
+            moved = {name: state[name] + change * gradient / length for name, gradient in own.items()}
+            ends.append(batch.loss({**state, **moved}, *texts).loss)
+        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(norm, rel=1e-7), part
+    assert moment.norm == pytest.approx(float(np.hypot.reduce(moment.norms)), rel=1e-12)
 
 
 def test_the_measures_are_those_of_the_held_out_texts(run: Run) -> None:

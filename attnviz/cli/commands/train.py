@@ -104,9 +104,12 @@ def run(options: Namespace) -> int:
     """Train, print the curves, and save the run."""
     from attnviz.training.file import save_run
     from attnviz.training.run import train
+    from attnviz.training.trainable import has_dropout
 
     known = document(options)
     experiment, sampler, course, settings, record = _resumed(known, options) or _begun(known, options)
+    if has_dropout(experiment):
+        notice(Message("Dropout drops other numbers in each step and text."))
     progress = _Progress(options.json, settings.steps, 0 if record is None else record.step)
     with _Interrupted() as interrupted:
 

@@ -17,6 +17,7 @@ import attnviz
 from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.training.choices import LinesBox, TaskCard
 from attnviz.gui.panels.training.curves import MOST_POINTS, Trail, axis_end
+from attnviz.gui.panels.training.saying import noted
 from attnviz.gui.panels.training.training import TrainingPanel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.drag import DragNumber
@@ -24,6 +25,7 @@ from attnviz.gui.widgets.slider_field import Track
 from attnviz.model.edit.edits import set_tokens
 from attnviz.model.spec.document import Document
 from attnviz.model.spec.experiment import Experiment
+from attnviz.model.spec.parts import Dropout
 from attnviz.training.optimiser import Settings
 from attnviz.training.parameters import parameters_of
 from attnviz.training.record import Course, Moment
@@ -319,3 +321,13 @@ def test_the_rows_of_moments_grow_with_a_run_and_follow_another_branch() -> None
 
 def test_the_axis_doubles_until_the_last_step() -> None:
     assert [axis_end(reached, 2000) for reached in (0, 200, 201, 1700)] == [200, 200, 400, 2000]
+
+
+def test_a_large_model_says_its_memory_and_a_dropout_that_it_draws() -> None:
+    """40 bytes a number: its own and the gradient's, two of the optimiser's, and those of kept states."""
+    plain = model()
+    dropped = replace(plain, layers=tuple(replace(one, dropout=Dropout(0.1)) for one in plain.layers))
+    assert noted(None, plain, 34_816, False) == "34,816 numbers to learn."
+    large = noted(None, plain, 12_800_000, False)
+    assert large.splitlines()[1] == "With gradients, optimiser and kept states they take 512 MB."
+    assert "Dropout drops other numbers in each step and text." in noted(None, dropped, 34_816, False)

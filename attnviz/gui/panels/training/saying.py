@@ -6,10 +6,14 @@ from attnviz.core.phrases import enumerated
 from attnviz.core.text import number
 from attnviz.i18n import _, ngettext
 from attnviz.model.sites.titles import head_title
+from attnviz.model.spec.experiment import Experiment
 from attnviz.training.seen import sentence
+from attnviz.training.trainable import NUMBER_BYTES, has_dropout
 from attnviz.training.turns import Picture
 
 MILLION = 1e6
+LARGE = 2_000_000
+"""Numbers of a run from which on their memory is said, and it begins with its first step."""
 
 
 def said_of(picture: Picture) -> str:
@@ -47,9 +51,14 @@ def place_of_run(picture: Picture, n_steps: int) -> str:
     return f"{where} · {kept}"
 
 
-def noted(picture: Picture | None, count: int, has_restarted: bool) -> str:
-    """The numbers that a run learns, and the states that it drops when it goes on."""
+def noted(picture: Picture | None, experiment: Experiment, count: int, has_restarted: bool) -> str:
+    """The numbers that a run learns, with their memory where it is large; what is dropped, and when."""
     lines = [_("{count:,} numbers to learn.").format(count=count)]
+    if count > LARGE:
+        size = f"{NUMBER_BYTES * count / MILLION:,.0f}"
+        lines.append(_("With gradients, optimiser and kept states they take {size} MB.").format(size=size))
+    if has_dropout(experiment):
+        lines.append(_("Dropout drops other numbers in each step and text."))
     if has_restarted:
         lines.append(_("The document or the task has changed: the run starts anew."))
     elif picture is not None and picture.step < picture.steps[-1]:

@@ -20,7 +20,7 @@ from attnviz.gui.panels.training.beside import Beside
 from attnviz.gui.panels.training.choices import Choices, SpeedList
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
-from attnviz.gui.panels.training.saying import noted, place_of_run, said_of
+from attnviz.gui.panels.training.saying import LARGE, noted, place_of_run, said_of
 from attnviz.gui.panels.training.untrainable import Untrainable
 from attnviz.gui.services.services import Services
 from attnviz.gui.store import Store
@@ -52,8 +52,6 @@ MAPS_SHARE, CURVES_SHARE = 5, 6
 LEAST_MAPS_PX = 160
 WIDE_PX = 1160
 """Width of the panel from which on maps and curves stand side by side."""
-MOST_AT_ONCE = 2_000_000
-"""Numbers of a model whose run begins when the workspace is opened; a larger one waits for its first step."""
 KEYS = {
     Qt.Key.Key_Left: "step_back",
     Qt.Key.Key_Right: "step_forward",
@@ -233,7 +231,7 @@ class TrainingPanel(Panel):
         other = other_of(plan, DIFFERENCE_BY_ID.get(difference))
         if other is None and kept is not None and has_the_texts(kept.plan, plan):
             other = replace(kept, difference="")
-        self.live.begin(plan, other, waits=run is None and self._count > MOST_AT_ONCE)
+        self.live.begin(plan, other, waits=run is None and self._count > LARGE)
 
     def _plan(self, experiment: Experiment) -> Plan:
         """The chosen run of an experiment. Raises `InputError` for a task that does not fit it."""
@@ -492,9 +490,9 @@ class TrainingPanel(Panel):
             due = _("Measuring the first state…") if plan is not None else ""
             self.said.setText(waits if self.live.is_waiting else due)
             self.where.set_line("")
-            self.note.setText(noted(None, self._count, False) if plan is not None else "")
+            self.note.setText(noted(None, plan.experiment, self._count, False) if plan else "")
             return
         set_tone("error" if picture.reason is not None else "title", self.said)
         self.said.setText(said_of(picture))
         self.where.set_line(place_of_run(picture, plan.settings.steps))
-        self.note.setText(noted(picture, self._count, self._has_restarted))
+        self.note.setText(noted(picture, plan.experiment, self._count, self._has_restarted))
