@@ -44,18 +44,18 @@ SCORES = (("previous", N_("previous token")), ("induction", N_("induction")))
 THIRD = (
     (
         "scores",
-        N_("Best scores of the heads"),
+        N_("Best scores"),
         N_("Weight on the word before, and on what followed last time"),
     ),
     (
         "entropy",
-        N_("Entropy of the heads"),
+        N_("Entropy"),
         N_("Entropy of the weights as a share of the greatest possible one"),
     ),
-    ("norms", N_("Gradient norm by layer"), N_("Norm of the gradient by the parameters of each layer")),
+    ("norms", N_("Gradient norm"), N_("Norm of the gradient by the parameters of each layer")),
 )
 """The choices of the third picture: id, title, hint."""
-THIRD_PX = 184
+THIRD_PX = 132
 """Width of their list."""
 QUANTILE = 0.98
 """The share of the norms that the picture has room for: the first ones are often far larger."""
