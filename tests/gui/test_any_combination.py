@@ -366,6 +366,7 @@ MEANT = (
     "behind an embedding of other features",  # scores of similarity, with an embedding of another width
     "must be a token of the vocabulary",  # a word that a model's vocabulary does not have
     "(n_routed)",  # fewer experts than a token passes through
+    "must be a matrix where the embedding has other features",  # a tied read-out of a wider model
     "must leave the scale divided by it finite",  # a scale near the largest number, as one failure sets it
 )
 """Sentences that refuse a typed value which is valid only beside other values."""

@@ -31,6 +31,7 @@ ROOMS = "gui", "figures", "study", "cli", "pages", "explain"
 NOT_A_MAP = {
     "cli/commands/cost.py": "the format of parameters, and their bytes",
     "cli/commands/decode.py": "the names of what the shell writes",
+    "explain/scripts/positions.py": "W_R, a table of a position",
     "gui/panels/circuits.py": "a number of the vocabulary, in a cell that no site has",
     "gui/panels/cost/bar.py": "the bytes of the parameters, in a bar",
     "gui/panels/cost/fields.py": "the format of parameters",
@@ -69,6 +70,7 @@ ASKS = {
     "gui/panels/stage/stage.py": "the output beside the map",
     "gui/widgets/pictures/block_diagram.py": "the places of a diagram",
     "gui/widgets/pictures/block_layout.py": "the places of a diagram",
+    "training/trainable.py": "numbers that each step drops anew",
     "training/site_pass.py": "the softmax that the loss makes itself; numbers that are dropped anew",
     "model/edit/tips.py": "what a block reads, in a sentence",
     "model/gradient.py": "the loss is that of the logits",

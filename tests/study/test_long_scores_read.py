@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from experiments import block, small
 from msgspec.structs import replace as with_fields
 from refusing import refuse_whole
+from two_layers import COURSE, TASK, model
 
 import attnviz
 from attnviz import analysis
@@ -41,6 +43,8 @@ from attnviz.study.heads.mean import mean_ends
 from attnviz.study.heads.orders import HEAD_ORDERS, measured
 from attnviz.study.heads.search import search, wanted
 from attnviz.study.heads.tiles import tiles
+from attnviz.training.optimiser import Settings
+from attnviz.training.run import Run, train
 
 N = 80
 WORDS = tuple("the cat sat on a mat".split())
@@ -157,7 +161,12 @@ def test_a_study_reads_windows_alone(study: str, monkeypatch: pytest.MonkeyPatch
 
 
 def subject(of: attnviz.Trace) -> Subject:
-    return Subject(of, VIEW, stage="weights", decoding=lambda: attnviz.decode(LONG))
+    return Subject(of, VIEW, stage="weights", decoding=lambda: attnviz.decode(LONG), run=trained)
+
+
+@lru_cache(maxsize=1)
+def trained() -> Run:
+    return train(model(), TASK, COURSE, Settings(steps=4))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda row: row.id)

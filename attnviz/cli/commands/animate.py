@@ -80,7 +80,7 @@ def run(options: Namespace) -> int:
     written(options.output, lambda: output_of(options.output))
     known, trace = computed(known, options)
     subject = subject_of(known, trace, options)
-    if not OF_A_PLACE & options.typed:
+    if options.over == SUM or not OF_A_PLACE & options.typed:
         options.kind = options.kind or USUAL_KIND.get(options.over)
     if options.over == SUM and options.part is not None:
         raise FieldError("part", options.part, must_be("left out of the sequence of all parts"))

@@ -299,7 +299,7 @@ def test_plain_keys_go_through_the_kept_states(desk: Desk) -> None:
 
 def test_a_large_model_waits_for_its_first_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     panel = panel_of(desk)
-    monkeypatch.setattr(panels, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(panels, "LARGE", 100)
     panel.choices.anew.emit()
     assert panel.live.picture is None and panel.live.is_waiting
     assert "press Space" in panel.said.text() and panel.pictures.isVisible()

@@ -271,6 +271,7 @@ class TrainingPanel(Panel):
         """Another document opens: nothing of the run stays here."""
         self._resumes = True
         self.live.forget()
+        self.beside.versus.forget()
         self._of = self._given = self._given_of = self._obstacle = self._leaves_for = None
         self._has_restarted = False
 

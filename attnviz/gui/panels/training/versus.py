@@ -70,6 +70,11 @@ class VersusCard(QWidget):
             self._of, self._rows = experiment, differences_of(experiment, settings)
             self._offer()
 
+    def forget(self) -> None:
+        """Hold no model."""
+        self._of, self._rows = None, ()
+        self.set_runs(None, None, None, None)
+
     def set_runs(
         self, plan: Plan | None, picture: Picture | None, other: Other | None, beside: Beside | None
     ) -> None:
