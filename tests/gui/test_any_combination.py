@@ -91,7 +91,7 @@ class Walk:
         failed: list[str] = []
         self.failed = failed
         # Not over `self`: a signal keeps its lambda.
-        self.store.rejected.connect(lambda error: refused.append(str(error)))
+        self.store.rejected.connect(lambda error: error is None or refused.append(str(error)))
         desk.window.live.failed.connect(lambda error: failed.append(str(error)))
         desk.window.decode_live.failed.connect(
             lambda error: None if UNREAD in str(error) else failed.append(str(error))
