@@ -263,7 +263,7 @@ class Optimiser:
 
     def _refuse(self, norm: float) -> None:
         message = Message(
-            "The gradients must be numbers; their norm is {norm} at step {step} with the rate {rate}",
+            "The gradients must be numbers; their norm is {norm} at step {step} with the rate {rate}.",
             norm=norm,
             step=self.count + 1,
             rate=self.settings.rate_at(self.count),

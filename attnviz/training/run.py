@@ -100,12 +100,12 @@ class Training:
         lengths = [(min(one.norm, clip or one.norm) * one.rate, one.step) for one in self.curves.moments]
         if not lengths:
             raise Diverged(
-                Message("The loss must be a number; it is {loss} before the first step", loss=number(loss))
+                Message("The loss must be a number; it is {loss} before the first step.", loss=number(loss))
             )
         length, longest = max(lengths)
         message = Message(
             "The loss must be a number; it is {loss} at step {step}. The longest step before was {length}, "
-            "the learning rate times the norm of the gradient at step {longest}",
+            "the learning rate times the norm of the gradient at step {longest}.",
             loss=number(loss),
             step=self.step,
             length=number(length),

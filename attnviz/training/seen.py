@@ -58,6 +58,10 @@ def _first(measures: Sequence[Measures], score: str, threshold: float, sites: Se
 def sentence(experiment: Experiment, measures: Sequence[Measures], sites: Sequence[str]) -> str:
     """The pattern at the last of the measures, in words."""
     if not measures or measures[-1].step == 0:
+        if measures and measures[-1].accuracy > SOLVED:
+            return _("The document knows the task already: {share:.0%} of the answers are right.").format(
+                share=measures[-1].accuracy
+            )
         return _("Nothing is learned yet: press Space, and watch the maps form.")
     previous, induction = births(measures, sites)
     if previous is None:
@@ -88,7 +92,7 @@ def compared(first: Sequence[Measures], second: Sequence[Measures]) -> str:
     """The step by which runs A and B part, and which of them first passes `SOLVED`, in words."""
     reached = min((measures[-1].step for measures in (first, second) if measures), default=0)
     if not reached:
-        return _("A and B begin with the same texts: press Space.")
+        return _("Neither run has taken a step: press Space.")
     apart = parted(first, second)
     if apart is None:
         said = _("A and B are alike up to step {step}.").format(step=reached)

@@ -35,6 +35,23 @@ def test_json_has_a_line_for_each_measured_state(capsys: Capture) -> None:
     assert {score["score"] for score in lines[0]["scores"]} == {"previous", "induction", "entropy"}
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("run.png", "suffix must be one of"),
+        ("run.json", "A .json document must have at most"),
+        ("missing/run.safetensors", "The folder"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_first_step(
+    name: str, sentence: str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / name
+    assert main(["train", "induction-birth", "--steps", "1000000", "-o", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and file.name in said
+
+
 def test_a_document_with_dropout_says_that_it_draws_anew(capsys: Capture) -> None:
     assert main(["train", "dropout", *SIZES, "--steps", "1"]) == 0
     assert "Dropout drops other numbers in each step and text." in capsys.readouterr().err

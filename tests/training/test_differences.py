@@ -90,7 +90,7 @@ def test_the_step_by_which_two_runs_part() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        (run(0.1), run(0.1), "A and B begin with the same texts: press Space."),
+        (run(0.1), run(0.1), "Neither run has taken a step: press Space."),
         (run(0.1, 0.2), run(0.1, 0.2), "A and B are alike up to step 10. Neither passes 0.9 in 10 steps."),
         (
             run(0.1, 0.5, 0.95, 1.0),

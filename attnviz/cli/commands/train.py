@@ -102,7 +102,9 @@ def add(command: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Train, print the curves, and save the run."""
+    from attnviz.model.io.files import check_target
     from attnviz.training.file import save_run
+    from attnviz.training.parameters import parameters_of, size_of
     from attnviz.training.run import train
     from attnviz.training.trainable import has_dropout
 
@@ -110,6 +112,10 @@ def run(options: Namespace) -> int:
     experiment, sampler, course, settings, record = _resumed(known, options) or _begun(known, options)
     if has_dropout(experiment):
         notice(Message("Dropout drops other numbers in each step and text."))
+    output = options.output or (options.document if options.resume else None)
+    if output is not None:
+        count = size_of(parameters_of(experiment))
+        written(output, lambda: check_target(output, count))
     progress = _Progress(options.json, settings.steps, 0 if record is None else record.step)
     with _Interrupted() as interrupted:
 
@@ -125,7 +131,6 @@ def run(options: Namespace) -> int:
     progress.end(done)
     if interrupted.is_set:
         notice(Message("stopped after {n} steps", n=done.training.step))
-    output = options.output or (options.document if options.resume else None)
     if output is not None:
         trained = replace(known, experiment=done.experiment)
         written(output, lambda: save_run(trained, done.training.record(), output))

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error
+from attnviz.errors import InputError, Message, MessageError, about, message_of, suffix_error, verbatim
 from attnviz.i18n import N_
 from attnviz.model.io.activations import document_of_arrays
 from attnviz.model.io.carriers import npz
@@ -210,9 +210,35 @@ def _write(
             link,
             attached,
         )
-    elif suffix != JSON_SUFFIX:
+    else:
+        _check_suffix(path, count)
+        data = iter([write(document, {}, link).encode("utf-8")])
+    replace_file(path, data, before=partial(progress, 1.0))
+    return path
+
+
+def check_target(path: str | os.PathLike[str], count: int) -> None:
+    """Raise `DocumentError` for a file that cannot be written later: its folder is missing, or its suffix is
+    none of a document with `count` numbers.
+    """
+    file = Path(path)
+
+    def check() -> None:
+        _check_suffix(file, count)
+        if not file.absolute().parent.is_dir():
+            raise InputError(Message("The folder {folder} must exist.", folder=verbatim(str(file.parent))))
+
+    named(file.name or str(file), check)
+
+
+def _check_suffix(path: Path, count: int) -> None:
+    """Refuse another suffix than that of a document, and `.json` for too many numbers."""
+    suffix = path.suffix.lower()
+    if suffix in ("", TENSORS_SUFFIX):
+        return
+    if suffix != JSON_SUFFIX:
         raise suffix_error(path.suffix, (JSON_SUFFIX, TENSORS_SUFFIX))
-    elif count > INLINE_NUMBERS:
+    if count > INLINE_NUMBERS:
         raise InputError(
             Message(
                 "A {suffix} document must have at most {most:,} numbers; got {n:,}. Save it as "
@@ -223,10 +249,6 @@ def _write(
                 n=count,
             )
         )
-    else:
-        data = iter([write(document, {}, link).encode("utf-8")])
-    replace_file(path, data, before=partial(progress, 1.0))
-    return path
 
 
 def matrices(part: Struct, path: str = "") -> Iterator[tuple[str, Matrix]]:

@@ -331,3 +331,19 @@ def test_a_large_model_says_its_memory_and_a_dropout_that_it_draws() -> None:
     large = noted(None, plain, 12_800_000, False)
     assert large.splitlines()[1] == "With gradients, optimiser and kept states they take 512 MB."
     assert "Dropout drops other numbers in each step and text." in noted(None, dropped, 34_816, False)
+
+
+def test_another_seed_leaves_the_run_in_the_history(desk: Desk) -> None:
+    """Undo brings it back with its steps, its curves and its choices."""
+    panel = go_to(desk, 40)
+    picture = panel.live.picture
+    assert picture is not None
+    desk.type_number("training_seed", "3")
+    desk.qtbot.waitUntil(lambda: panel.live.picture is not None and not panel.live.is_due, timeout=WAIT_MS)
+    assert panel.live.picture is not None and not panel.live.picture.moments
+    desk.store.undo()
+    desk.qtbot.waitUntil(
+        lambda: panel.live.picture is not None and bool(panel.live.picture.moments), timeout=WAIT_MS
+    )
+    assert panel.choices.numbers["seed"].value() == 0
+    assert panel.live.picture.moments == picture.moments

@@ -1,4 +1,7 @@
-"""Training: the document learns a task, seen head by head, and is rewound to any kept state."""
+"""Training: the document learns a task, seen head by head, and is rewound to any kept state.
+
+Over 500 lines because all that a reader does with a run meets here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 
 from attnviz.errors import InputError
 from attnviz.gui.forms.rows import Note
-from attnviz.gui.live.training import Plan, TrainingLive, has_the_texts, other_of
+from attnviz.gui.live.training import Other, Plan, TrainingLive, has_the_texts, other_of
 from attnviz.gui.look.theme import GRID
 from attnviz.gui.look.words import says
 from attnviz.gui.panels.panel import Panel
@@ -20,6 +23,7 @@ from attnviz.gui.panels.training.beside import Beside
 from attnviz.gui.panels.training.choices import Choices, SpeedList
 from attnviz.gui.panels.training.curves import AXIS_PX, HANDLE_PX, TrainingCurves, axis_end
 from attnviz.gui.panels.training.heads import TrainedHeads
+from attnviz.gui.panels.training.keys import asked
 from attnviz.gui.panels.training.saying import LARGE, noted, place_of_run, said_of
 from attnviz.gui.panels.training.untrainable import Untrainable
 from attnviz.gui.services.services import Services
@@ -52,16 +56,6 @@ MAPS_SHARE, CURVES_SHARE = 5, 6
 LEAST_MAPS_PX = 160
 WIDE_PX = 1160
 """Width of the panel from which on maps and curves stand side by side."""
-KEYS = {
-    Qt.Key.Key_Left: "step_back",
-    Qt.Key.Key_Right: "step_forward",
-    Qt.Key.Key_Home: "first",
-    Qt.Key.Key_End: "last",
-    Qt.Key.Key_Period: "step",
-    Qt.Key.Key_B: "swap",
-    Qt.Key.Key_Delete: "switch",
-}
-"""Plain keys: buttons of the row, one step, A and B change places, the chosen head off or on."""
 
 
 class TrainingPanel(Panel):
@@ -88,6 +82,8 @@ class TrainingPanel(Panel):
         self._count = 0
         """The numbers that the run trains."""
         self._has_restarted = False
+        self._dropped: Other | None = None
+        """The run that another one has replaced, until that begins."""
         self._resumes = True
         """True until the document has shown the run that it came with."""
         self._is_given = False
@@ -95,7 +91,7 @@ class TrainingPanel(Panel):
         self._later = QTimer(self)
         self._later.setSingleShot(True)
         self._later.setInterval(0)
-        self._later.timeout.connect(self._give)
+        self._later.timeout.connect(self._catch_up)
         self._build()
 
     def _build(self) -> None:
@@ -215,7 +211,7 @@ class TrainingPanel(Panel):
         self._resumes = False
         if not (resumes and run is not None and run.belongs_to(experiment)):
             self.store.set_run(run := None)
-        kept = self.live.kept() or self.live.other
+        kept, self._dropped = self.live.kept() or self._dropped or self.live.other, None
         difference = "" if self.live.other is None else self.live.other.difference
         try:
             self._obstacle = None
@@ -274,6 +270,14 @@ class TrainingPanel(Panel):
         self.beside.versus.forget()
         self._of = self._given = self._given_of = self._obstacle = self._leaves_for = None
         self._has_restarted = False
+        self._later.start()
+
+    @Slot()
+    def _catch_up(self) -> None:
+        """Begin with the run of a document whose experiment is that of the one before, and give weights."""
+        if self._of is None and self.is_seen and self._is_started:
+            self.on_document(None, self.store.document)
+        self._give()
 
     @Slot(str, str)
     def _on_engine(self, engine: str, device: str) -> None:
@@ -342,10 +346,9 @@ class TrainingPanel(Panel):
 
     def press(self, event: QKeyEvent) -> bool:
         """Do what a plain key does that no control wanted: False for another one."""
-        is_plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
-        if not is_plain or event.key() not in KEYS or self.live.plan is None:
+        do = asked(event)
+        if not do or self.live.plan is None:
             return False
-        do = KEYS[Qt.Key(event.key())]
         if do == "step":
             self.live.step()
         elif do == "swap":
@@ -386,9 +389,18 @@ class TrainingPanel(Panel):
 
     @Slot()
     def _on_anew(self) -> None:
-        if self._of is not None:
-            self._has_restarted = self._is_begun
-            self._begin(self._of if self.live.plan is None else self.live.plan.experiment)
+        """Begin again; a run that took steps stays in the history, with its document, and as run B."""
+        plan, document = self.live.plan, self.store.document
+        if plan is not None and self._is_begun:
+            self._dropped = self.live.kept()
+            self.store.open(document.changed(experiment=plan.experiment))
+            if self.live.plan is None:  # the same experiment is no change
+                self.on_document(None, self.store.document)
+            self._has_restarted = True
+            self._show()
+        elif self._of is not None:
+            self._has_restarted = False
+            self._begin(self._of if plan is None else plan.experiment)
 
     @Slot()
     def _on_restart(self) -> None:
