@@ -175,6 +175,14 @@ def _rows(found: AttachedFile, name: str) -> Arrays:
     return {one.partition("/")[2]: found.read(one) for one in found.shapes if one.startswith(f"{name}/")}
 
 
+def run_beside(path: str | os.PathLike[str], experiment: Experiment) -> Record:
+    """The same of a file that must have a run: raises `InputError` for one without."""
+    record = record_in(path, experiment)
+    if record is None:
+        raise InputError(Message("The file must have a run beside its document; it has none."))
+    return record
+
+
 def load_run(
     path: str | os.PathLike[str], document: Document, engine: str = "numpy", device: str = "auto"
 ) -> Run:
@@ -185,10 +193,7 @@ def load_run(
     experiment = document.experiment
 
     def read() -> Run:
-        record = record_in(path, experiment)
-        if record is None:
-            raise InputError(Message("The file must have a run beside its document; it has none."))
-        return begun(experiment, record, engine, device)
+        return begun(experiment, run_beside(path, experiment), engine, device)
 
     return named(Path(path).name, read)
 

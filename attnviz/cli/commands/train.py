@@ -166,17 +166,14 @@ def course_of(options: Namespace) -> tuple[Course, Settings]:
 
 def _resumed(known: Document, options: Namespace) -> Begun | None:
     """The run in the file of the document; None without --resume."""
-    from attnviz.training.file import record_in
+    from attnviz.training.file import run_beside
 
     if not options.resume:
         return None
     try:
-        record = record_in(options.document, known.experiment)
+        record = run_beside(options.document, known.experiment)
     except (OSError, ValueError) as error:
         raise Named(about(verbatim(options.document), message_of(error))) from None
-    if record is None:
-        none = Message("The file must have a run beside its document; it has none.")
-        raise Named(about(verbatim(options.document), none))
     settings = record.settings
     if "--steps" in options.typed:
         settings = dataclasses.replace(settings, steps=options.steps)

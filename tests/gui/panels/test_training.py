@@ -11,6 +11,7 @@ from desk import WAIT_MS, Answers, Desk, MakeDesk
 from msgspec.structs import replace
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QMessageBox, QToolButton
+from training_hands import go_to, panel_of, small
 from two_layers import model
 
 import attnviz
@@ -18,7 +19,6 @@ from attnviz.checkpoints.presets import load_preset
 from attnviz.gui.panels.training.choices import LinesBox, TaskCard
 from attnviz.gui.panels.training.curves import MOST_POINTS, Trail, axis_end
 from attnviz.gui.panels.training.saying import noted
-from attnviz.gui.panels.training.training import TrainingPanel
 from attnviz.gui.widgets.heat.thumbnail import Thumbnail
 from attnviz.gui.widgets.numbers.drag import DragNumber
 from attnviz.gui.widgets.slider_field import Track
@@ -32,14 +32,8 @@ from attnviz.training.record import Course, Moment
 from attnviz.training.run import Run, train
 from attnviz.training.seen import thinned
 from attnviz.training.tasks import Copy
-from attnviz.training.words import with_words, words_for
 
 COURSE = Course(16, 0, measured=10, kept=10)
-
-
-def small() -> Experiment:
-    """Two layers of 32 features with the sixteen words of the task."""
-    return with_words(model(), words_for(16))
 
 
 @pytest.fixture(scope="module")
@@ -52,23 +46,6 @@ def desk(make_desk: MakeDesk) -> Desk:
     desk = make_desk(Document(small()))
     desk.go("train")
     return desk
-
-
-def panel_of(desk: Desk) -> TrainingPanel:
-    panel = desk.window.panels["training"]
-    assert isinstance(panel, TrainingPanel)
-    return panel
-
-
-def go_to(desk: Desk, steps: int) -> TrainingPanel:
-    """The run after its first steps, paused."""
-    panel = panel_of(desk)
-    panel.choices.numbers["steps"].set_value(steps)
-    panel.choices.changed.emit()
-    panel.play_or_pause()
-    desk.qtbot.waitUntil(lambda: not panel.live.is_playing, timeout=4 * WAIT_MS)
-    assert panel.live.picture is not None and panel.live.picture.step == steps
-    return panel
 
 
 def assert_alike(one: Experiment, other: Experiment) -> None:

@@ -9,31 +9,24 @@ from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
-from two_layers import model
+from training_hands import go_to, panel_of, small
 
 from attnviz.gui.panels.training import training as panels
 from attnviz.gui.panels.training.heads import HeadMap
-from attnviz.gui.panels.training.training import TrainingPanel
 from attnviz.gui.panels.training.versus import BEFORE
 from attnviz.gui.widgets.combo import Combo
 from attnviz.gui.widgets.linked_text import LinkedText
 from attnviz.model.edit.intact import off_heads
 from attnviz.model.spec.document import Document
-from attnviz.model.spec.experiment import Experiment
 from attnviz.training.differences import DIFFERENCE_BY_ID
 from attnviz.training.optimiser import Settings
 from attnviz.training.record import Course
 from attnviz.training.run import train
 from attnviz.training.seen import compared
 from attnviz.training.tasks import TASKS, Copy
-from attnviz.training.words import with_words, words_for
 
 COURSE = Course(16, 0, measured=10, kept=10)
 LAST = "layers.1.self"
-
-
-def small() -> Experiment:
-    return with_words(model(), words_for(16))
 
 
 @pytest.fixture
@@ -41,23 +34,6 @@ def desk(make_desk: MakeDesk) -> Desk:
     desk = make_desk(Document(small()))
     desk.go("train")
     return desk
-
-
-def panel_of(desk: Desk) -> TrainingPanel:
-    panel = desk.window.panels["training"]
-    assert isinstance(panel, TrainingPanel)
-    return panel
-
-
-def go_to(desk: Desk, steps: int) -> TrainingPanel:
-    """The run after some steps, paused."""
-    panel = panel_of(desk)
-    panel.choices.numbers["steps"].set_value(steps)
-    panel.choices.changed.emit()
-    panel.play_or_pause()
-    desk.qtbot.waitUntil(lambda: not panel.live.is_playing, timeout=4 * WAIT_MS)
-    assert panel.live.picture is not None and panel.live.picture.step == steps
-    return panel
 
 
 def text(desk: Desk, name: str) -> str:

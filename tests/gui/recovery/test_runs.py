@@ -15,6 +15,7 @@ import pytest
 from desk import WAIT_MS, Answers, Desk, MakeDesk
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
+from training_hands import panel_of
 from two_layers import model
 
 import attnviz
@@ -70,12 +71,6 @@ def part(tmp_path: Path) -> Path:
 @pytest.fixture
 def desk(make_desk: MakeDesk) -> Desk:
     return make_desk(Document(small()))
-
-
-def panel_of(desk: Desk) -> TrainingPanel:
-    panel = desk.window.panels["training"]
-    assert isinstance(panel, TrainingPanel)
-    return panel
 
 
 def go_to(desk: Desk, steps: int) -> TrainingPanel:
